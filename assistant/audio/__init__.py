@@ -1,0 +1,1 @@
+"""Device and file edges: microphones, speakers, sound files, recordings."""

@@ -1,0 +1,1 @@
+"""Measuring with the real pipeline."""

@@ -1,0 +1,1 @@
+"""SQLite behind one writer; slow work as jobs in a table."""

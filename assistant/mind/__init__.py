@@ -1,0 +1,1 @@
+"""The inner monologue: pure functions on values. No I/O, no clock, no model handle."""

@@ -1,0 +1,23 @@
+"""Every sentence the program says or shows by itself, in English and Chinese, kept as data in words/*.toml."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from pathlib import Path
+
+WORDS = Path(__file__).parent / "words"
+
+
+@cache
+def _table(language: str) -> dict[str, str]:
+    path = WORDS / f"{language}.toml"
+    if not path.is_file():
+        path = WORDS / "en.toml"
+    with path.open("rb") as file:
+        return dict(tomllib.load(file))
+
+
+def words(key: str, language: str = "en", **values: object) -> str:
+    """The sentence for a key, with its values filled in. KeyError for a key that is not in the data."""
+    return _table(language)[key].format(**values)
