@@ -52,9 +52,13 @@ class Group(click.Group):
 @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per line.")
-@click.option("--set", "overrides", multiple=True, metavar="SECTION.KEY=VALUE", help="Override a setting.")
+@click.option(
+    "--set", "overrides", multiple=True, metavar="SECTION.KEY=VALUE", help="Override a setting."
+)
 @click.option("--data", metavar="DIR", help="Keep database and logs in DIR.")
-@click.option("--config", "config_file", type=click.Path(path_type=Path), help="Another config.toml.")
+@click.option(
+    "--config", "config_file", type=click.Path(path_type=Path), help="Another config.toml."
+)
 @click.pass_context
 def cli(
     ctx: click.Context,

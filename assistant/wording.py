@@ -1,4 +1,4 @@
-"""Every sentence the program says or shows by itself, in English and Chinese, kept as data in words/*.toml."""
+"""Every sentence the program says or shows by itself: data in words/*.toml, one language a file."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ def _table(language: str) -> dict[str, str]:
 
 
 def words(key: str, language: str = "en", **values: object) -> str:
-    """The sentence for a key, with its values filled in. KeyError for a key that is not in the data."""
+    """The sentence for a key with its values filled in; KeyError when there is none."""
     return _table(language)[key].format(**values)

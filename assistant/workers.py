@@ -9,10 +9,13 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future as Ticket
 from types import TracebackType
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
+
+__all__ = ["Activity", "CancelToken", "Closed", "Gate", "Generation", "Inbox", "Lock", "Ticket", "Worker", "after"]
 
 JOIN_SECONDS = 1.5
 """A worker that has not ended by then is left to die with the process."""
@@ -222,3 +225,42 @@ def after(seconds: float, call: Callable[[], None]) -> Callable[[], None]:
     timer.daemon = True
     timer.start()
     return timer.cancel
+
+
+class Gate:
+    """Background work passes while it is open; closing it makes the work inside old at once."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._token = CancelToken()
+        self._open = True
+        self._ended = False
+
+    def close(self) -> None:
+        """Stop what is inside (between two of its steps) and let nothing in."""
+        with self._changed:
+            self._open = False
+            self._token.cancel()
+
+    def open(self) -> None:
+        with self._changed:
+            if not self._open and not self._ended:
+                self._open = True
+                self._token = CancelToken()
+                self._changed.notify_all()
+
+    def end(self) -> None:
+        """Close for good; whoever waits is woken with Closed."""
+        with self._changed:
+            self._ended = True
+            self._open = False
+            self._token.cancel()
+            self._changed.notify_all()
+
+    def enter(self) -> CancelToken:
+        """Wait until open; the token becomes old when the gate closes. Raises Closed at the end."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._open or self._ended)
+            if self._ended:
+                raise Closed
+            return self._token

@@ -1,0 +1,68 @@
+"""Frames in, events out: microphone → (muted while we speak) → voice activity → endpoint.
+
+Knows neither what was said nor who answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from assistant.endpoint import FRAME_SECONDS, Endpoint
+from assistant.events import (
+    Ended,
+    Failed,
+    Frame,
+    Paused,
+    SpeechStarted,
+    Utterance,
+)
+from assistant.stages import Microphone, SpeechDetector
+
+Event = SpeechStarted | Paused | Utterance | Ended | Failed
+
+
+class Ears:
+    """Listens until the microphone ends, handing each event to `tell`."""
+
+    def __init__(
+        self,
+        microphone: Microphone,
+        detector: SpeechDetector,
+        endpoint: Endpoint,
+        tell: Callable[[Event], None],
+        *,
+        deaf_until: Callable[[], float] = lambda: 0.0,
+        record: Callable[[Frame], None] = lambda frame: None,
+    ) -> None:
+        """`deaf_until` gives the session time before which nothing may be heard (our own voice)."""
+        self._microphone = microphone
+        self._detector = detector
+        self._endpoint = endpoint
+        self._tell = tell
+        self._deaf_until = deaf_until
+        self._record = record
+
+    def run(self) -> None:
+        """Blocks until the microphone ends. A broken stage is told as Failed, then Ended."""
+        at = 0.0
+        try:
+            for frame in self._microphone.frames():
+                at = frame.at + FRAME_SECONDS
+                self._record(frame)
+                self._hear(frame)
+            for event in self._endpoint.flush(at):
+                self._tell(event)
+        except Exception as error:
+            self._tell(Failed("ears", error))
+        self._tell(Ended(at))
+
+    def _hear(self, frame: Frame) -> None:
+        if frame.at < self._deaf_until():
+            frame = Frame(np.zeros_like(frame.samples), frame.at)
+            probability = 0.0
+        else:
+            probability = self._detector.probability(frame)
+        for event in self._endpoint.feed(frame, probability):
+            self._tell(event)

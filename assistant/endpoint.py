@@ -1,0 +1,115 @@
+"""Has the person finished? Frames with their speech probability in, utterances out.
+
+Knows nothing of microphones, models or words. A pause shorter than the closing silence joins (M6).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from assistant.config import EndpointConfig, VadConfig
+from assistant.events import Audio, Frame, Paused, SpeechStarted, Utterance
+
+RATE = 16000
+"""Hertz; the rate of every frame"""
+FRAME_SECONDS = 512 / RATE
+PAUSE_MS = 192
+"""silence after which recognition may start on what there is; the same audio as at the end"""
+HYSTERESIS = 0.15
+"""speech goes on until the probability falls this far below the threshold"""
+
+
+@dataclass(slots=True)
+class _Heard:
+    """An utterance in the making."""
+
+    frames: list[Frame]
+    start: float
+    end: float
+    voiced: int = 0
+    silent: int = 0
+    sure: bool = False
+    paused: bool = False
+    probabilities: list[bool] = field(default_factory=list)
+
+
+class Endpoint:
+    """Feed it one frame after another; it answers with what has become certain."""
+
+    def __init__(self, endpoint: EndpointConfig, vad: VadConfig) -> None:
+        self._threshold = vad.threshold
+        self._min_voiced = max(1, round(vad.min_speech_ms / 1000 / FRAME_SECONDS))
+        self._close_after = max(1, round(endpoint.silence_ms / 1000 / FRAME_SECONDS))
+        self._pause_after = max(1, round(PAUSE_MS / 1000 / FRAME_SECONDS))
+        self._max_frames = round(endpoint.max_seconds / FRAME_SECONDS)
+        self._pre_roll: deque[Frame] = deque(
+            maxlen=max(1, round(endpoint.pre_roll_ms / 1000 / FRAME_SECONDS))
+        )
+        self._heard: _Heard | None = None
+
+    @property
+    def speaking(self) -> bool:
+        """A person is, or may be, in the middle of an utterance."""
+        return self._heard is not None
+
+    def feed(self, frame: Frame, probability: float) -> list[SpeechStarted | Paused | Utterance]:
+        """Take the next frame with its speech probability, 0 to 1."""
+        heard = self._heard
+        if heard is None:
+            if probability < self._threshold:
+                self._pre_roll.append(frame)
+                return []
+            heard = self._heard = _Heard([*self._pre_roll], frame.at, frame.at)
+            self._pre_roll.clear()
+        heard.frames.append(frame)
+        voiced = probability >= self._threshold - (HYSTERESIS if heard.silent == 0 else 0.0)
+        heard.probabilities.append(voiced)
+        return self._voiced(heard, frame) if voiced else self._silent(heard, frame)
+
+    def flush(self, at: float) -> list[SpeechStarted | Paused | Utterance]:
+        """The microphone ends at `at`: close what is open."""
+        heard = self._heard
+        self._heard = None
+        if heard is None or heard.voiced < self._min_voiced:
+            return []
+        start: list[SpeechStarted | Paused | Utterance] = []
+        if not heard.sure:
+            start.append(SpeechStarted(heard.start))
+        return [*start, self._utterance(heard, at)]
+
+    def _voiced(self, heard: _Heard, frame: Frame) -> list[SpeechStarted | Paused | Utterance]:
+        heard.voiced += 1
+        heard.silent = 0
+        heard.paused = False
+        heard.end = frame.at + FRAME_SECONDS
+        events: list[SpeechStarted | Paused | Utterance] = []
+        if not heard.sure and heard.voiced >= self._min_voiced:
+            heard.sure = True
+            events.append(SpeechStarted(heard.start))
+        if len(heard.frames) >= self._max_frames:
+            events += self.flush(heard.end)
+        return events
+
+    def _silent(self, heard: _Heard, frame: Frame) -> list[SpeechStarted | Paused | Utterance]:
+        heard.silent += 1
+        at = frame.at + FRAME_SECONDS
+        if heard.silent >= self._close_after:
+            tail = heard.frames[-self._pre_roll.maxlen :] if self._pre_roll.maxlen else []
+            self._heard = None
+            self._pre_roll.extend(tail)
+            return [self._utterance(heard, at)] if heard.sure else []
+        if heard.sure and not heard.paused and heard.silent >= self._pause_after:
+            heard.paused = True
+            return [Paused(self._utterance(heard, at))]
+        return []
+
+    def _utterance(self, heard: _Heard, closed: float) -> Utterance:
+        surplus = max(0, heard.silent - self._pause_after)
+        frames = heard.frames[: len(heard.frames) - surplus]
+        spoken = heard.probabilities[: len(heard.probabilities) - heard.silent]
+        share = sum(spoken) / len(spoken) if spoken else 0.0
+        samples = np.concatenate([item.samples for item in frames])
+        return Utterance(Audio(samples, RATE), heard.start, heard.end, closed, share)

@@ -1,0 +1,84 @@
+"""The tables, as named migrations: a change and the record of it commit together."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from sqlite_utils import Database, Migrations
+
+from assistant.errors import StorageError
+
+migrations = Migrations("assistant")
+
+BUSY_SECONDS = 5.0
+"""how long SQLite itself waits for a lock that another process holds"""
+
+
+@migrations()
+def sessions_turns_states_jobs(db: Database) -> None:
+    """The first level of memory: what was said, what was understood, what is still to do."""
+    db.table("sessions").create(
+        {"id": str, "bank": str, "started": float, "touched": float, "ended": float},
+        pk="id",
+        not_null={"bank", "started", "touched"},
+    )
+    db.table("turns").create(
+        {
+            "session": str,
+            "turn": int,
+            "at": float,
+            "user_text": str,
+            "language": str,
+            "raw": str,
+            "reply": str,
+            "heard": str,
+            "interrupted": int,
+            "latency_ms": str,
+            "state_before": int,
+            "state_after": int,
+        },
+        pk=("session", "turn"),
+        not_null={"user_text", "reply", "state_before"},
+        foreign_keys=[("session", "sessions", "id")],
+    )
+    db.table("states").create(
+        {"session": str, "version": int, "at": float, "turn": int, "state": str},
+        pk=("session", "version"),
+        not_null={"state"},
+        foreign_keys=[("session", "sessions", "id")],
+    )
+    db.table("jobs").create(
+        {
+            "session": str,
+            "turn": int,
+            "kind": str,
+            "status": str,
+            "attempts": int,
+            "error": str,
+            "changed": float,
+        },
+        pk=("session", "turn", "kind"),
+        not_null={"status"},
+        defaults={"attempts": 0},
+    )
+    db.table("jobs").create_index(["status", "session", "turn"])
+
+
+def connect(path: Path) -> Database:
+    """Open for writing, bring the tables up to date. StorageError with one sentence when it cannot."""
+    try:
+        connection = sqlite3.connect(
+            path, timeout=BUSY_SECONDS, check_same_thread=False, isolation_level=None
+        )
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("PRAGMA foreign_keys = ON")
+        db = Database(connection)
+        migrations.apply(db)
+    except sqlite3.DatabaseError as error:
+        raise StorageError(
+            f"{path}: the database cannot be opened ({error}); restore it from a copy, move it "
+            "away to start anew, or choose another folder with --data DIR."
+        ) from None
+    return db

@@ -1,0 +1,261 @@
+"""One writer: a single thread owns the connection, everybody else hands it functions.
+
+A write that the disk or another process refuses stays in the queue and is tried again, so that
+nothing answered is lost while the program lives; the person is told once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import uuid
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from filelock import FileLock, Timeout
+from sqlite_utils import Database
+
+from assistant.errors import DataInUse, StaleWrite, StorageError
+from assistant.events import Failed, Turn
+from assistant.memory.db import connect
+from assistant.workers import CancelToken, Closed, Inbox, Ticket, Worker
+
+T = TypeVar("T")
+RETRY_SECONDS = 1.0
+QUEUE = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One conversation of one bank."""
+
+    id: str
+    bank: str
+    resumed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Slow work that belongs to a turn."""
+
+    session: str
+    turn: int
+    user_text: str
+    language: str
+    last_reply: str
+    """what the assistant had said just before"""
+
+
+class Store:
+    """Open it once per process; a second instance on the same folder is refused."""
+
+    def __init__(self, folder: Path, tell: Callable[[Failed], None] = lambda event: None) -> None:
+        self._tell = tell
+        self._lock = _claim(folder)
+        try:
+            self._db = connect(folder / "assistant.db")
+        except BaseException:
+            self._lock.release()
+            raise
+        self._queue: Inbox[tuple[Callable[[Database], Any], Ticket[Any]]] = Inbox(QUEUE)
+        self._giving_up = CancelToken()
+        self._worker = Worker("writer", self._write).start()
+
+    def submit(self, work: Callable[[Database], T]) -> Ticket[T]:
+        """Run `work` in one transaction on the writer's thread; the ticket holds its result."""
+        ticket: Ticket[T] = Ticket()
+        try:
+            self._queue.put((work, ticket))
+        except Closed:
+            ticket.set_exception(StorageError("The database is already closed."))
+        return ticket
+
+    def close(self, seconds: float = 1.0) -> None:
+        """Write what is queued, then let go of the folder."""
+        self._queue.close()
+        if not self._worker.join(seconds):
+            self._giving_up.cancel()
+            self._worker.join(seconds)
+        with suppress(sqlite3.Error):
+            self._db.close()
+        self._lock.release()
+
+    def _write(self) -> None:
+        for work, ticket in self._queue:
+            self._attempt(work, ticket)
+
+    def _attempt(self, work: Callable[[Database], Any], ticket: Ticket[Any]) -> None:
+        told = False
+        while True:
+            try:
+                with self._db.atomic():
+                    result = work(self._db)
+            except sqlite3.OperationalError as error:
+                if not told:
+                    told = True
+                    self._tell(Failed("memory", _explain(error)))
+                if self._giving_up.wait(RETRY_SECONDS):
+                    ticket.set_exception(_explain(error))
+                    return
+            except Exception as error:
+                ticket.set_exception(error)
+                return
+            else:
+                ticket.set_result(result)
+                return
+
+
+def _claim(folder: Path) -> FileLock:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if os.name == "posix":
+            folder.chmod(0o700)
+        lock = FileLock(folder / "lock", timeout=0)
+        lock.acquire()
+    except Timeout:
+        raise DataInUse(
+            f"{folder}: another assistant is already running on this data; "
+            "end it first, or give this one its own folder with --data DIR."
+        ) from None
+    except OSError as error:
+        raise StorageError(
+            f"{folder}: the data folder cannot be used ({error.strerror or error}); "
+            "choose another with --data DIR."
+        ) from None
+    return lock
+
+
+def _explain(error: sqlite3.Error) -> StorageError:
+    return StorageError(
+        f"Writing to the database was refused ({error}); it is tried again until it succeeds. "
+        "Free some disk space, or end the program that holds the file."
+    )
+
+
+# What is written and read, as functions on the database (to be handed to Store.submit).
+
+
+def open_session(bank: str, now: float, hours: float) -> Callable[[Database], Session]:
+    """The bank's last session when it was touched within `hours`, else a new one."""
+
+    def work(db: Database) -> Session:
+        rows = db.query(
+            "select id from sessions where bank = ? and ended is null and touched >= ? "
+            "order by touched desc limit 1",
+            [bank, now - hours * 3600],
+        )
+        if row := next(rows, None):
+            return Session(row["id"], bank, resumed=True)
+        db.execute(
+            "update sessions set ended = touched where bank = ? and ended is null", [bank]
+        )
+        new = uuid.uuid4().hex[:12]
+        db.table("sessions").insert({"id": new, "bank": bank, "started": now, "touched": now})
+        return Session(new, bank, resumed=False)
+
+    return work
+
+
+def keep_turn(turn: Turn, now: float, *, note: bool) -> Callable[[Database], None]:
+    """Write the turn as far as it is known; with `note` also queue its state update."""
+
+    def work(db: Database) -> None:
+        row = {
+            "session": turn.session,
+            "turn": turn.turn,
+            "at": now,
+            "user_text": turn.user_text,
+            "language": turn.language,
+            "raw": turn.raw,
+            "reply": turn.reply,
+            "heard": turn.heard,
+            "interrupted": int(turn.interrupted),
+            "latency_ms": json.dumps(turn.latency_ms),
+            "state_before": turn.state_before.get("version", 0),
+        }
+        db.table("turns").upsert(row, pk=("session", "turn"))
+        db.table("sessions").update(turn.session, {"touched": now})
+        if note:
+            job = {"session": turn.session, "turn": turn.turn, "kind": "notes"}
+            db.table("jobs").insert(
+                {**job, "status": "queued", "attempts": 0, "changed": now},
+                pk=("session", "turn", "kind"),
+                ignore=True,
+            )
+
+    return work
+
+
+def commit_state(
+    session: str, turn: int, expected: int, state: dict[str, Any], now: float
+) -> Callable[[Database], None]:
+    """Write a state and close the job of its turn, in one transaction.
+
+    Raises StaleWrite when the stored version is no longer `expected`.
+    """
+
+    def work(db: Database) -> None:
+        stored = current_version(db, session)
+        if stored != expected:
+            raise StaleWrite(f"The state is at version {stored}, not at {expected}; read it again.")
+        version = state["version"]
+        if version != expected:
+            row = {"session": session, "version": version, "at": now, "turn": turn}
+            db.table("states").insert({**row, "state": json.dumps(state, ensure_ascii=False)})
+        db.table("turns").update((session, turn), {"state_after": version})
+        end_job(session, turn, "done", now)(db)
+
+    return work
+
+
+def end_job(
+    session: str, turn: int, status: str, now: float, error: str = ""
+) -> Callable[[Database], None]:
+    """Set a job's status: done or failed."""
+
+    def work(db: Database) -> None:
+        db.execute(
+            "update jobs set status = ?, error = ?, changed = ?, attempts = attempts + 1 "
+            "where session = ? and turn = ? and kind = 'notes'",
+            [status, error, now, session, turn],
+        )
+
+    return work
+
+
+def current_version(db: Database, session: str) -> int:
+    row = db.execute(
+        "select max(version) from states where session = ?", [session]
+    ).fetchone()
+    return int(row[0] or 0)
+
+
+def load_state(session: str) -> Callable[[Database], dict[str, Any]]:
+    """The newest state as a dictionary; {} when there is none."""
+
+    def work(db: Database) -> dict[str, Any]:
+        row = db.execute(
+            "select state from states where session = ? order by version desc limit 1", [session]
+        ).fetchone()
+        return dict(json.loads(row[0])) if row else {}
+
+    return work
+
+
+def load_turns(session: str, last: int) -> Callable[[Database], list[dict[str, Any]]]:
+    """The last turns, oldest first, and every older one whose update is still queued."""
+
+    def work(db: Database) -> list[dict[str, Any]]:
+        sql = (
+            "select t.*, j.status = 'queued' as queued from turns t left join jobs j "
+            "on j.session = t.session and j.turn = t.turn and j.kind = 'notes' "
+            "where t.session = ? and (j.status = 'queued' or t.turn > "
+            "(select coalesce(max(turn), 0) from turns where session = ?) - ?) order by t.turn"
+        )
+        return list(db.query(sql, [session, session, last]))
+
+    return work
