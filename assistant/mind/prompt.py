@@ -1,0 +1,70 @@
+"""State, recent turns and new words → the messages of the reply prompt.
+
+The order is the order of change: rules never change, turns are appended, notes change when
+something was noted, and only the last message holds the new words. So most of the prompt is
+still in the KV cache when somebody speaks.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from assistant.mind.state import State
+from assistant.stages import Message
+
+PROMPTS = Path(__file__).resolve().parent.parent / "prompts"
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One finished turn."""
+
+    user: str
+    reply: str
+
+
+@cache
+def prompts(language: str) -> dict[str, Any]:
+    """The prompt texts of a language, English for one that has none."""
+    path = PROMPTS / f"{language}.toml"
+    with (path if path.is_file() else PROMPTS / "en.toml").open("rb") as file:
+        return tomllib.load(file)
+
+
+def reply_messages(
+    state: State, recent: Sequence[Exchange], user_text: str, language: str
+) -> list[Message]:
+    """The prompt of a spoken reply (M4). `language` is that of the new words."""
+    texts = prompts("en")["reply"]
+    messages = [{"role": "system", "content": texts["rules"]}]
+    for exchange in recent:
+        messages.append({"role": "user", "content": exchange.user})
+        if exchange.reply:
+            messages.append({"role": "assistant", "content": exchange.reply})
+    notes = "\n".join(note_lines(state)) or texts["no_notes"]
+    messages.append({"role": "system", "content": texts["notes"].format(notes=notes)})
+    hint = prompts(language)["reply"]["last"]
+    messages.append({"role": "user", "content": hint.format(words=user_text)})
+    return messages
+
+
+def note_lines(state: State) -> Iterator[str]:
+    """All that is known, as sentences: lasting ones, the summary, then facts."""
+    texts = prompts("en")["reply"]
+    yield from (fact.note for fact in state.preference.values())
+    if state.history_summary:
+        yield state.history_summary
+    yield from (fact.note for fact in state.facts.values())
+    if state.task:
+        yield texts["task"].format(task=state.task)
+    if state.steps:
+        yield texts["steps"].format(steps="; ".join(state.steps))
+    if state.pending:
+        yield texts["pending"].format(pending="; ".join(state.pending))
+    if state.interrupted:
+        yield texts["interrupted"].format(interrupted=state.interrupted)
