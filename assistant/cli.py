@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ import click
 
 from assistant import __version__, config
 from assistant.errors import AssistantError, InputError
+from assistant.workers import after
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,83 @@ def cli(
     ctx.obj = Options(config.load(config_file, overrides), as_json)
 
 
+@cli.command()
+@click.option("--mic", help="Microphone by name or number.")
+@click.option("--speaker", help="Speaker by name or number; with --input: play the reply there.")
+@click.option(
+    "--input",
+    "inputs",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="A sound file in place of the microphone (may be repeated).",
+)
+@click.option("--fast", is_flag=True, help="With --input: do not wait where nobody speaks.")
+@click.option(
+    "--record",
+    type=click.Path(path_type=Path),
+    metavar="FILE.wav",
+    help="Two-channel recording: left heard, right played.",
+)
+@click.pass_obj
+def talk(
+    options: Options,
+    mic: str | None,
+    speaker: str | None,
+    inputs: tuple[Path, ...],
+    fast: bool,
+    record: Path | None,
+) -> None:
+    """Speak with it. Ctrl-C ends."""
+    from assistant import commands
+
+    if fast and not inputs:
+        raise InputError("--fast needs --input FILE: a microphone cannot be hurried.")
+    settings = options.config
+    if mic is not None:
+        settings = config.override(settings, [f"audio.mic={mic}"])
+    if speaker is not None:
+        settings = config.override(settings, [f"audio.speaker={speaker}"])
+    commands.talk(
+        settings,
+        list(inputs),
+        fast=fast,
+        record=record,
+        play=speaker is not None,
+        as_json=options.json,
+    )
+
+
+@cli.command()
+@click.option("--bank", metavar="NAME", help="Whose memory this is.")
+@click.pass_obj
+def chat(options: Options, bank: str | None) -> None:
+    """The same mind by text, from a terminal or a pipe. :state shows its mind, :quit ends."""
+    from assistant import commands
+
+    settings = options.config
+    if bank is not None:
+        settings = config.override(settings, [f"memory.bank={bank}"])
+    commands.chat(settings, as_json=options.json)
+
+
+@cli.command()
+@click.option(
+    "--record",
+    type=click.Path(path_type=Path),
+    default=Path("demo.wav"),
+    show_default=True,
+    metavar="FILE.wav",
+    help="Where the recording goes.",
+)
+@click.pass_obj
+def demo(options: Options, record: Path) -> int:
+    """Hear and see a whole conversation: told facts, another subject, then asked for them back."""
+    from assistant.demo import run
+
+    return run(options.config, record, as_json=options.json)
+
+
 @cli.group()
 def models() -> None:
     """The weights: list, pull, verify."""
@@ -83,8 +162,21 @@ def bench() -> None:
     """Measure with the real pipeline."""
 
 
+GRACE_SECONDS = 1.8
+"""a program told to end has ended by then, whatever an engine is in the middle of"""
+
+
+def _end_promptly(*_: object) -> None:
+    """SIGINT and SIGTERM: unwind, and if that hangs, end anyway (every answered turn is stored)."""
+    signal.signal(signal.SIGINT, lambda *_: os._exit(130))
+    after(GRACE_SECONDS, lambda: os._exit(130))
+    raise KeyboardInterrupt
+
+
 def main(args: list[str] | None = None) -> int:
     """Run the command line; every known fault is one sentence and exit code 2."""
+    signal.signal(signal.SIGINT, _end_promptly)
+    signal.signal(signal.SIGTERM, _end_promptly)
     try:
         result = cli.main(args=args, standalone_mode=False)
         return result if isinstance(result, int) else 0

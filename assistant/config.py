@@ -1,6 +1,6 @@
 """Settings: one frozen dataclass per TOML section, unknown keys and wrong types refused.
 
-`load()` reads a file, `Overrides` come from `--set section.key=value`. Nothing here touches models or devices.
+`load` reads a file, `override` applies `--set section.key=value`. No models, no devices here.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ def _line_of(text: str, section: str, key: str | None) -> int:
                 return number
         elif key is not None and "=" in bare and not bare.startswith("#"):
             name = bare.split("=", 1)[0].strip().strip('"')
-            if current == section and name == key or name == f"{section}.{key}":
+            if (current == section and name == key) or name == f"{section}.{key}":
                 return number
     return 1
 
@@ -198,7 +198,8 @@ def _apply(config: Config, data: dict[str, Any], where: Callable[[str, str | Non
     for section, values in data.items():
         if section not in sections:
             raise ConfigError(
-                f"{where(section, None)}: unknown section [{section}]; {_suggest(section, sections)}"
+                f"{where(section, None)}: unknown section [{section}]; "
+                + _suggest(section, sections)
             )
         if not isinstance(values, dict):
             raise ConfigError(f"{where(section, None)}: [{section}] must be a section of keys.")
@@ -217,11 +218,11 @@ def _apply(config: Config, data: dict[str, Any], where: Callable[[str, str | Non
     return config
 
 
-def _override(text: str, where: str) -> dict[str, Any]:
+def _override(text: str) -> dict[str, Any]:
     path, equals, raw = text.partition("=")
     section, dot, key = path.strip().partition(".")
     if not equals or not dot or not key:
-        raise ConfigError(f"{where}: write section.key=value, not {text!r}.")
+        raise ConfigError(f"--set {text}: write section.key=value.")
     raw = raw.strip()
     try:
         value = tomllib.loads(f"value = {raw}")["value"]
@@ -252,7 +253,11 @@ def load(path: Path | None = None, overrides: Sequence[str] = ()) -> Config:
         except tomllib.TOMLDecodeError as error:
             raise ConfigError(f"{path}: not valid TOML: {error}.") from None
         config = _apply(config, data, lambda s, k: f"{path}:{_line_of(text, s, k)}")
-    for text in overrides:
-        where = f"--set {text}"
-        config = _apply(config, _override(text, where), lambda s, k, where=where: where)  # type: ignore[misc]
+    return override(config, overrides)
+
+
+def override(config: Config, settings: Sequence[str]) -> Config:
+    """Apply `section.key=value` texts. Raises ConfigError."""
+    for text in settings:
+        config = _apply(config, _override(text), lambda section, key, text=text: f"--set {text}")  # type: ignore[misc]
     return config

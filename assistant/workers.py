@@ -15,7 +15,18 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
-__all__ = ["Activity", "CancelToken", "Closed", "Gate", "Generation", "Inbox", "Lock", "Ticket", "Worker", "after"]
+__all__ = [
+    "Activity",
+    "CancelToken",
+    "Closed",
+    "Gate",
+    "Generation",
+    "Inbox",
+    "Lock",
+    "Ticket",
+    "Worker",
+    "after",
+]
 
 JOIN_SECONDS = 1.5
 """A worker that has not ended by then is left to die with the process."""
@@ -156,7 +167,7 @@ class Worker:
         self._thread.start()
         return self
 
-    def join(self, seconds: float = JOIN_SECONDS) -> bool:
+    def join(self, seconds: float | None = JOIN_SECONDS) -> bool:
         """True when the worker has ended."""
         if self._thread.is_alive():
             self._thread.join(seconds)
@@ -228,24 +239,25 @@ def after(seconds: float, call: Callable[[], None]) -> Callable[[], None]:
 
 
 class Gate:
-    """Background work passes while it is open; closing it makes the work inside old at once."""
+    """Background work passes while nobody keeps it closed; closing makes the work inside old."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._token = CancelToken()
-        self._open = True
+        self._closers = 0
         self._ended = False
 
     def close(self) -> None:
-        """Stop what is inside (between two of its steps) and let nothing in."""
+        """Stop what is inside (between two of its steps) and let nothing in until `open`."""
         with self._changed:
-            self._open = False
+            self._closers += 1
             self._token.cancel()
 
     def open(self) -> None:
+        """Take back one `close`; work passes again when all are taken back."""
         with self._changed:
-            if not self._open and not self._ended:
-                self._open = True
+            self._closers = max(0, self._closers - 1)
+            if not self._closers and not self._ended:
                 self._token = CancelToken()
                 self._changed.notify_all()
 
@@ -253,14 +265,13 @@ class Gate:
         """Close for good; whoever waits is woken with Closed."""
         with self._changed:
             self._ended = True
-            self._open = False
             self._token.cancel()
             self._changed.notify_all()
 
     def enter(self) -> CancelToken:
         """Wait until open; the token becomes old when the gate closes. Raises Closed at the end."""
         with self._changed:
-            self._changed.wait_for(lambda: self._open or self._ended)
+            self._changed.wait_for(lambda: not self._closers or self._ended)
             if self._ended:
                 raise Closed
             return self._token

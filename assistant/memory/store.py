@@ -150,9 +150,7 @@ def open_session(bank: str, now: float, hours: float) -> Callable[[Database], Se
         )
         if row := next(rows, None):
             return Session(row["id"], bank, resumed=True)
-        db.execute(
-            "update sessions set ended = touched where bank = ? and ended is null", [bank]
-        )
+        db.execute("update sessions set ended = touched where bank = ? and ended is null", [bank])
         new = uuid.uuid4().hex[:12]
         db.table("sessions").insert({"id": new, "bank": bank, "started": now, "touched": now})
         return Session(new, bank, resumed=False)
@@ -228,9 +226,7 @@ def end_job(
 
 
 def current_version(db: Database, session: str) -> int:
-    row = db.execute(
-        "select max(version) from states where session = ?", [session]
-    ).fetchone()
+    row = db.execute("select max(version) from states where session = ?", [session]).fetchone()
     return int(row[0] or 0)
 
 

@@ -1,0 +1,399 @@
+"""Builds everything and owns its lifetime; the only file that names concrete engines."""
+
+from __future__ import annotations
+
+import logging
+import logging.handlers
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from platformdirs import user_data_path
+
+from assistant.audio import files
+from assistant.audio.devices import choose
+from assistant.audio.mic import DeviceMicrophone, FileMicrophone
+from assistant.audio.recording import Recording
+from assistant.audio.speaker import DeviceSpeaker, SilentSpeaker
+from assistant.clock import FrameClock, RealClock
+from assistant.config import Config
+from assistant.ears import Ears
+from assistant.endpoint import Endpoint
+from assistant.errors import ConfigError, StorageError
+from assistant.events import Audio, Ended, Failed
+from assistant.llm import Weights
+from assistant.loop import Loop, Shown
+from assistant.memory.cache import Conversation
+from assistant.memory.extract import Scribe
+from assistant.memory.store import (
+    Store,
+    current_version,
+    load_state,
+    load_turns,
+    open_session,
+)
+from assistant.mind.notes import note_messages
+from assistant.mind.prompt import reply_messages
+from assistant.mind.state import State
+from assistant.mouth import Mouth, Page, Speech
+from assistant.stages import Clock, LanguageModel, Microphone, Recognizer, Speaker, Voice
+from assistant.tts import PiperVoices, language_of
+from assistant.turns import Turns
+from assistant.vad import load_vad
+from assistant.weights import find
+from assistant.workers import CancelToken, Worker
+
+NAME = "keepsake"
+ECHO_TAIL = 0.25
+"""seconds for which the room still holds our own voice"""
+DRAIN_SECONDS = 30.0
+"""longest wait for the notes of the last turns at a normal end"""
+NOTES_CONTEXT = 1536
+"""tokens: the worked examples, a long utterance and its notes"""
+
+Tell = Callable[[Failed], None]
+Progress = Callable[[str], None]
+
+
+def data_folder(config: Config) -> Path:
+    """Where database and logs live: the platform's user data folder unless set."""
+    if config.data.dir:
+        return Path(config.data.dir).expanduser()
+    return user_data_path(NAME, appauthor=False)
+
+
+def bank_id(name: str) -> str:
+    """A stable id for a person's name in any spelling (C1). ConfigError when nothing is left."""
+    plain = unicodedata.normalize("NFKC", name).casefold()
+    bank = re.sub(r"\W+", "-", plain).strip("-_")
+    if not bank:
+        raise ConfigError(f"memory.bank {name!r} holds no letter or digit; give the bank a name.")
+    return bank
+
+
+def start_log(config: Config, folder: Path) -> None:
+    """Log to a bounded file in the data folder; what was said only with log.content."""
+    handler = logging.handlers.RotatingFileHandler(
+        folder / "assistant.log", maxBytes=1_000_000, backupCount=3, encoding="utf-8"
+    )
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    root = logging.getLogger("assistant")
+    root.handlers[:] = [handler]
+    root.propagate = False
+    root.setLevel(config.log.level.upper())
+
+
+@dataclass(slots=True)
+class Mind:
+    """The conversation, what answers it and what takes notes of it."""
+
+    conversation: Conversation
+    store: Store
+    replies: LanguageModel
+    notes: LanguageModel
+    scribe: Scribe
+    loop: Loop
+    resumed: bool
+
+
+@dataclass(slots=True)
+class Engines:
+    """Loaded once, warmed, shared by everything that is built on them."""
+
+    replies: LanguageModel
+    notes: LanguageModel
+    recognizer: Recognizer | None = None
+    voice: Voice | None = None
+    closers: ExitStack = field(default_factory=ExitStack)
+
+
+def load_engines(
+    config: Config, progress: Progress, *, speech: bool, closers: ExitStack
+) -> Engines:
+    """Model, and for speech recognition and voice, from the files under models/.
+
+    Raises ModelError naming the first file that is missing or refused.
+    """
+    paths = {"llm": find(config.llm.model, "llm")}
+    if speech:
+        paths["asr"] = find(config.asr.model, "asr")
+    progress("language model")
+    weights = Weights.load(config.llm, paths["llm"], gpu_layers=config.llm.gpu_layers)
+    closers.callback(weights.close)
+    engines = Engines(weights.context(config.llm.context), weights.context(NOTES_CONTEXT))
+    if speech:
+        from assistant.asr import Whisper
+
+        progress("recognition")
+        whisper = Whisper.load(config.asr, paths["asr"])
+        whisper.warm_up()
+        progress("voice")
+        voices = PiperVoices.load(config.tts, find)
+        voices.warm_up()
+        engines.recognizer, engines.voice = whisper, voices
+    return engines
+
+
+def build_mind(
+    config: Config,
+    engines: Engines,
+    mouth: Callable[[Tell], Mouth],
+    clock: Clock,
+    show: Callable[[Shown], None],
+    closers: ExitStack,
+) -> Mind:
+    """Open the data, take up the session where it was left, start the scribe."""
+    folder = data_folder(config)
+    later: list[Loop] = []  # the store exists before the loop that hears of its troubles
+
+    def tell(event: Failed) -> None:
+        if later:
+            later[0].tell(event)
+        else:
+            show(event)
+
+    store = Store(folder, tell)
+    closers.callback(store.close)
+    start_log(config, folder)
+    bank, hours = bank_id(config.memory.bank), config.memory.session_hours
+    session = store.submit(open_session(bank, clock.wall(), hours)).result()
+    state = _restored(store, session.id, tell)
+    turns = store.submit(load_turns(session.id, config.mind.recent_turns)).result()
+    conversation = Conversation(session.id, state, turns, config.mind.recent_turns)
+    scribe = Scribe(
+        conversation,
+        store,
+        engines.notes,
+        engines.replies,
+        config.mind,
+        clock,
+        lambda event: later[0].tell(event),  # noqa: PLW0108 - the loop does not exist yet
+    )
+    voice = mouth(tell)
+    talk = Turns(
+        conversation,
+        store,
+        engines.replies,
+        scribe,
+        voice,
+        clock,
+        tell,
+        max_tokens=config.llm.max_reply_tokens,
+    )
+    loop = Loop(engines.recognizer, talk, voice, scribe.gate, clock, show)
+    later.append(loop)
+    worker = Worker("scribe", scribe.run).start()
+    closers.callback(worker.join)
+    closers.callback(scribe.end)
+    return Mind(conversation, store, engines.replies, engines.notes, scribe, loop, session.resumed)
+
+
+def _restored(store: Store, session: str, tell: Tell) -> State:
+    """The stored state; one that cannot be read is told, and left for a person to see."""
+    stored = store.submit(load_state(session)).result()
+    try:
+        return State.from_dict(stored)
+    except ValueError as error:
+        tell(Failed("memory", StorageError(f"The stored state cannot be read ({error}).")))
+        version = store.submit(lambda db: current_version(db, session)).result()
+        return State(version=version)
+
+
+def warm_prompts(mind: Mind, progress: Progress) -> None:
+    """Evaluate both prompts' prefixes, then queue what an earlier run left undone."""
+    never = CancelToken()
+    progress("reading the notes about you")
+    conversation = mind.conversation
+    mind.replies.prepare(reply_messages(conversation.state, conversation.recent(), "", "en"), never)
+    mind.notes.prepare(note_messages("", "en", ""), never)
+    for turn in conversation.queued():
+        mind.scribe.enqueue(turn)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the user's voice comes from, and at which pace."""
+
+    segments: Callable[[Mind], Iterator[Iterator[Audio] | Audio]] | None = None
+    """files or synthesised speech in place of a microphone"""
+    fast: bool = False
+    patient: bool = False
+    """the next segment waits for the notes as well (a person who takes their time)"""
+    record: Path | None = None
+    speaker: bool = True
+    """False: the reply is played on the clock only"""
+
+
+def file_source(paths: list[Path], *, fast: bool, record: Path | None, speaker: bool) -> Source:
+    """Sound files in place of a microphone, read in bounded memory."""
+    for path in paths:
+        files.duration(path)  # refuses what cannot be read before any model is loaded
+    return Source(
+        segments=lambda mind: (files.stream(path) for path in paths),
+        fast=fast,
+        record=record,
+        speaker=speaker,
+    )
+
+
+class Talk:
+    """The voice loop on a device or on a source of sound. Use as a context manager."""
+
+    def __init__(
+        self,
+        config: Config,
+        source: Source,
+        show: Callable[[Shown], None],
+        progress: Progress = lambda step: None,
+    ) -> None:
+        self._closers = ExitStack()
+        with ExitStack() as guard:
+            guard.callback(self._closers.close)
+            self._build(config, source, show, progress)
+            guard.pop_all()
+
+    def _build(
+        self,
+        config: Config,
+        source: Source,
+        show: Callable[[Shown], None],
+        progress: Progress,
+    ) -> None:
+        self.clock: FrameClock | RealClock
+        self.clock = (
+            RealClock() if source.segments is None else FrameClock(realtime=not source.fast)
+        )
+        detector = load_vad(config.vad, find)
+        recording = None
+        if source.record is not None:
+            recording = Recording(source.record)
+            self._closers.callback(recording.close)
+
+        def trouble(event: Failed) -> None:
+            self.mind.loop.tell(event)
+
+        speaker = self._speaker(config, source, recording, trouble)
+        self._closers.callback(speaker.close)
+        if source.segments is None:
+            choose(config.audio.mic, "input")  # no microphone: say so before models are loaded
+        self.engines = load_engines(config, progress, speech=True, closers=self._closers)
+        voice = self.engines.voice
+        assert voice is not None
+        self.mind = build_mind(
+            config,
+            self.engines,
+            lambda tell: Speech(voice, speaker, self.clock, tell, lambda text: None, language_of),
+            self.clock,
+            show,
+            self._closers,
+        )
+        warm_prompts(self.mind, progress)
+        self._speaker_used = speaker
+        self.microphone = self._microphone(config, source, trouble)
+        deaf = config.audio.echo == "mute" and source.segments is None
+        ears = Ears(
+            self.microphone,
+            detector,
+            Endpoint(config.endpoint, config.vad),
+            self.mind.loop.tell,
+            deaf_until=lambda: speaker.busy_until + ECHO_TAIL if deaf else 0.0,
+            record=recording.heard if recording is not None else lambda frame: None,
+        )
+        self._ears = Worker("ears", ears.run)
+        self._loop = Worker("loop", self.mind.loop.run)
+
+    def _speaker(
+        self, config: Config, source: Source, recording: Recording | None, trouble: Tell
+    ) -> Speaker:
+        if not source.speaker:
+            return SilentSpeaker(self.clock, recording, config.audio.volume)
+        return DeviceSpeaker(
+            config.audio.speaker, config.audio.volume, self.clock, recording, trouble
+        )
+
+    def _microphone(self, config: Config, source: Source, trouble: Tell) -> Microphone:
+        if isinstance(self.clock, RealClock):
+            device = DeviceMicrophone(config.audio.mic, self.clock, trouble)
+            self._closers.callback(device.close)
+            return device
+        assert source.segments is not None
+        mind = self.mind
+
+        def busy() -> bool:
+            return mind.loop.activity.busy or mind.scribe.activity.busy
+
+        def idle() -> bool:
+            working = busy() if source.patient else mind.loop.activity.busy
+            return not working and self._speaker_used.busy_until <= self.clock.now()
+
+        return FileMicrophone(
+            source.segments(mind), self.clock, fast=source.fast, idle=idle, busy=busy
+        )
+
+    def run(self) -> None:
+        """Blocks until the source has ended and the last turn is noted (bounded)."""
+        self._ears.start()
+        self._loop.start()
+        self._loop.join(None)
+        self.mind.scribe.activity.wait_idle(DRAIN_SECONDS)
+        self.mind.loop.finish()
+
+    def __enter__(self) -> Talk:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.microphone.close()
+        self.mind.loop.stop()
+        self._closers.close()
+
+
+class Chat:
+    """The same mind by text. Use as a context manager."""
+
+    def __init__(
+        self,
+        config: Config,
+        show: Callable[[Shown], None],
+        say: Callable[[str], None],
+        progress: Progress = lambda step: None,
+    ) -> None:
+        """`say` gets each sentence of a reply as soon as it is complete."""
+        self._closers = ExitStack()
+        with ExitStack() as guard:
+            guard.callback(self._closers.close)
+            self.clock = RealClock()
+            self.clock.start()
+            self.engines = load_engines(config, progress, speech=False, closers=self._closers)
+            self.mind = build_mind(
+                config,
+                self.engines,
+                lambda tell: Page(self.clock, say),
+                self.clock,
+                show,
+                self._closers,
+            )
+            warm_prompts(self.mind, progress)
+            self._loop = Worker("loop", self.mind.loop.run).start()
+            guard.pop_all()
+
+    def settle(self) -> None:
+        """Wait until the answer is out and its notes are taken."""
+        self.mind.loop.activity.wait_idle()
+        self.mind.scribe.activity.wait_idle(DRAIN_SECONDS)
+
+    def end(self) -> None:
+        """Answer what is queued, take the notes (bounded), show what is still open."""
+        self.mind.loop.tell(Ended(self.clock.now()))
+        self._loop.join(None)
+        self.mind.scribe.activity.wait_idle(DRAIN_SECONDS)
+        self.mind.loop.finish()
+
+    def __enter__(self) -> Chat:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.mind.loop.stop()
+        self._closers.close()

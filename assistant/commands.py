@@ -1,0 +1,74 @@
+"""What the commands `talk` and `chat` do: build, run, show, end."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from assistant.app import Chat, Source, Talk, file_source
+from assistant.config import Config
+from assistant.console import Console, loading
+from assistant.loop import Typed
+from assistant.tts import language_of
+
+
+def talk(
+    config: Config,
+    inputs: list[Path],
+    *,
+    fast: bool,
+    record: Path | None,
+    play: bool,
+    as_json: bool,
+) -> None:
+    """The voice loop until the files or the person have ended."""
+    console = Console(as_json=as_json, spoken=True)
+    if inputs:
+        source = file_source(inputs, fast=fast, record=record, speaker=play)
+    else:
+        source = Source(record=record)
+    with loading(quiet=as_json) as progress:
+        session = Talk(config, source, console.show, progress)
+    with session:
+        if not inputs:
+            click.echo("Listening. Ctrl-C ends.", err=True)
+        session.run()
+
+
+def chat(config: Config, *, as_json: bool) -> None:
+    """Lines in, replies out, until the input ends or :quit."""
+    console = Console(as_json=as_json, spoken=False)
+    typing = sys.stdin.isatty()
+    with loading(quiet=as_json) as progress:
+        session = Chat(config, console.show, console.say, progress)
+    with session:
+        for line in _lines(typing):
+            if line == ":quit":
+                break
+            if line == ":state":
+                state = json.dumps(session.mind.conversation.state.to_dict(), ensure_ascii=False)
+                click.echo(state)
+            elif line.startswith(":"):
+                click.echo(f"{line}: unknown command; there are :state and :quit", err=True)
+            else:
+                session.mind.loop.tell(Typed(line, language_of(line)))
+                session.mind.loop.activity.wait_idle()
+                if not typing:  # a pipe does not think before it goes on; the notes need a second
+                    session.settle()
+        session.end()
+
+
+def _lines(typing: bool) -> Iterator[str]:
+    """Non-empty lines, until the end of the input."""
+    while True:
+        if typing:
+            click.echo("> ", nl=False, err=True)
+        line = sys.stdin.readline()
+        if not line:
+            return
+        if text := line.strip():
+            yield text

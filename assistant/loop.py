@@ -1,0 +1,276 @@
+"""The turn state machine: what is heard or typed becomes a turn, one at a time.
+
+Runs on one thread. Other threads hand it events through `tell`; the moment a person starts to
+speak, what is being said or thought becomes old (its generation number is no longer current).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from assistant.events import (
+    Ended,
+    Failed,
+    Paused,
+    SpeechStarted,
+    Transcript,
+    Turn,
+    Utterance,
+)
+from assistant.memory.extract import Noted
+from assistant.mouth import Mouth
+from assistant.stages import Cancel, Clock, Recognizer
+from assistant.turns import Heard, Turns
+from assistant.wording import words
+from assistant.workers import (
+    Activity,
+    CancelToken,
+    Closed,
+    Gate,
+    Generation,
+    Inbox,
+    after,
+)
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """Words that came by text."""
+
+    text: str
+    language: str
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """For the screen: what a person said (empty: refused, and why)."""
+
+    transcript: Transcript
+
+
+@dataclass(frozen=True, slots=True)
+class Replied:
+    """For the screen: how a reply went out, or what was really heard of it."""
+
+    turn: Turn
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """For the screen: the complete record of a turn (M13)."""
+
+    turn: Turn
+
+
+@dataclass(frozen=True, slots=True)
+class _Silenced:
+    """Playback was stopped at this session time, because someone speaks."""
+
+    at: float
+
+
+class _Check:
+    """Look again whether a record is complete."""
+
+
+Event = SpeechStarted | Paused | Utterance | Typed | Noted | Failed | Ended | _Silenced | _Check
+Shown = Said | Replied | Finished | Failed
+
+
+class Loop:
+    """Takes events in the order they happen; ends after `Ended` and the last reply."""
+
+    def __init__(
+        self,
+        recognizer: Recognizer | None,
+        turns: Turns,
+        mouth: Mouth,
+        gate: Gate,
+        clock: Clock,
+        show: Callable[[Shown], None],
+    ) -> None:
+        self._recognizer = recognizer
+        self._turns = turns
+        self._mouth = mouth
+        self._gate = gate
+        self._clock = clock
+        self._show = show
+        self._inbox: Inbox[tuple[Event, Cancel]] = Inbox(1024)
+        self._work = Generation()
+        self._ahead: tuple[float, Transcript] | None = None
+        """words recognised in a pause, with the end of the speech they cover"""
+        self._unheard: Heard | None = None
+        """a turn that was cut before anything of its reply was heard"""
+        self._records: dict[int, Turn] = {}
+        self._noted: set[int] = set()
+        self._failed: set[str] = set()
+        self._silenced_at = 0.0
+        self._language = "en"
+        self.activity = Activity()
+        """what is being computed for an answer"""
+
+    def tell(self, event: Event) -> None:
+        """Hand over an event from any thread."""
+        if isinstance(event, SpeechStarted):
+            self._gate.close()  # opened again when its utterance is answered
+            self._silence()
+        elif isinstance(event, Typed):
+            self._gate.close()
+        if isinstance(event, (Paused, Utterance, Typed)):
+            self.activity.begin()
+        self._put(event)
+
+    def _silence(self) -> None:
+        """Someone speaks: what is being thought or said becomes old."""
+        if self.activity.busy or self._mouth.busy_until > self._clock.now():
+            self._work.advance()
+            self._silenced_at = self._mouth.stop()
+            self._put(_Silenced(self._silenced_at))
+
+    def _put(self, event: Event) -> None:
+        try:
+            self._inbox.put((event, self._work.current))
+        except Closed:
+            log.debug("event after the end: %s", type(event).__name__)
+
+    def run(self) -> None:
+        """Blocks until the microphone (or the typing) has ended and everything is answered."""
+        for event, cancel in self._inbox:
+            if isinstance(event, Ended):
+                break
+            self._handle(event, cancel)
+        self._inbox.close()
+
+    def stop(self) -> None:
+        """Make everything old and end."""
+        self._work.advance()
+        self._mouth.stop()
+        self._inbox.close()
+
+    def finish(self) -> None:
+        """Show the records that are still open, as they are (state_after None: still queued)."""
+        for event, _ in self._inbox:
+            if isinstance(event, Noted):
+                self._note(event)
+        for number in sorted(self._records):
+            self._show(Finished(self._records[number]))
+        self._records.clear()
+
+    def _handle(self, event: Event, cancel: Cancel) -> None:
+        if isinstance(event, Noted):
+            self._note(event)
+        elif isinstance(event, _Check):
+            self._flush()
+        elif isinstance(event, Failed):
+            self._fail(event)
+        elif isinstance(event, _Silenced):
+            self._cut(event.at)
+        elif isinstance(event, Paused):
+            try:
+                self._recognise_ahead(event.utterance)
+            finally:
+                self.activity.end()
+        elif isinstance(event, (Utterance, Typed)):
+            try:
+                self._turn(event, cancel)
+            finally:
+                self.activity.end()
+                self._gate.open()
+
+    def _recognise_ahead(self, utterance: Utterance) -> None:
+        """Use the closing silence: the words are ready when the end is sure (decision 3)."""
+        if not len(self._inbox):  # else the person already speaks on
+            transcript = self._recognise(utterance)
+            if transcript is not None:
+                self._ahead = (utterance.end, transcript)
+
+    def _recognise(self, utterance: Utterance) -> Transcript | None:
+        assert self._recognizer is not None, "speech without a recogniser"
+        try:
+            return self._recognizer.transcribe(utterance.audio, speech_share=utterance.speech_share)
+        except Exception as error:
+            self._fail(Failed("asr", error))
+            return None
+
+    def _turn(self, event: Utterance | Typed, cancel: Cancel) -> None:
+        heard = self._typed(event) if isinstance(event, Typed) else self._listen(event)
+        if heard is None:
+            return
+        again = self._unheard is not None
+        self._unheard = None
+        for number in [n for n in self._records if n in self._noted]:
+            self._show(Finished(self._records.pop(number)))
+        turn = self._turns.take(heard, cancel, again=again)
+        if cancel.cancelled:
+            turn = self._turns.cut(self._silenced_at) or turn
+            if not turn.heard:
+                self._unheard = heard
+                return
+        self._records[turn.turn] = turn
+        self._show(Replied(turn))
+        self._turns.take_notes(turn.turn)
+        self._flush()
+
+    def _typed(self, event: Typed) -> Heard:
+        now = self._clock.now()
+        return Heard(event.text, event.language, now, now, now)
+
+    def _listen(self, utterance: Utterance) -> Heard | None:
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None and ahead[0] == utterance.end:
+            transcript: Transcript | None = ahead[1]
+        else:
+            transcript = self._recognise(utterance)
+        if transcript is None:
+            return None
+        self._failed.discard("asr")
+        self._show(Said(transcript))
+        before = self._unheard
+        if not transcript.text:
+            return before  # a cough: what it interrupted is answered after all
+        text, language = transcript.text, transcript.language
+        self._language = language
+        if before is not None:  # nothing of the answer was heard: both parts are one request
+            text = f"{before.text} {text}"
+        now = self._clock.now()
+        return Heard(text, language, utterance.end, utterance.closed, max(now, utterance.closed))
+
+    def _cut(self, at: float) -> None:
+        """Playback ended early: the record says what was really heard."""
+        turn = self._turns.cut(at)
+        if turn is not None and turn.turn in self._records:
+            before = self._records[turn.turn]
+            self._records[turn.turn] = replace(before, heard=turn.heard, interrupted=True)
+            self._show(Replied(self._records[turn.turn]))
+
+    def _note(self, event: Noted) -> None:
+        self._noted.add(event.turn)
+        if event.turn in self._records:
+            record = self._records[event.turn]
+            self._records[event.turn] = replace(record, state_after=event.state.to_dict())
+        self._flush()
+
+    def _flush(self) -> None:
+        """Show the records that can no longer change."""
+        for number in sorted(self._records):
+            if number not in self._noted:
+                return
+            if (left := self._mouth.busy_until - self._clock.now()) > 0:
+                after(left + 0.05, lambda: self._put(_Check()))
+                return
+            self._show(Finished(self._records.pop(number)))
+
+    def _fail(self, event: Failed) -> None:
+        """Logged every time; shown, and said where it matters, when the stage begins to fail."""
+        log.error("%s failed: %s", event.stage, type(event.error).__name__, exc_info=event.error)
+        if event.stage in self._failed:
+            return
+        self._failed.add(event.stage)
+        self._show(event)
+        if event.stage == "asr":
+            sorry = words("failed_asr", self._language)
+            self._mouth.deliver([sorry], self._language, CancelToken(), lambda text: None)

@@ -1,0 +1,120 @@
+"""What a turn may read without waiting: the state and the last turns, in memory (V1).
+
+Knows nothing of the database; the store's rows are handed in once, at the start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from assistant.memory.store import Job
+from assistant.mind.prompt import Exchange
+from assistant.mind.state import State
+from assistant.workers import Lock
+
+SLACK = 4
+"""The window shrinks by this many turns at once, so that the evaluated prompt prefix lasts longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    turn: int
+    exchange: Exchange
+    language: str
+    queued: bool
+    """its state update is still to come: stays word for word in the prompt"""
+
+
+class Conversation:
+    """The hot cache of one session. Safe to read and write from any thread."""
+
+    def __init__(
+        self, session: str, state: State, turns: Sequence[dict[str, Any]], recent_turns: int
+    ) -> None:
+        """`turns`: rows of the turns table with `queued`, oldest first."""
+        self.session = session
+        self._lock = Lock()
+        self._state = state
+        self._keep = recent_turns
+        self._entries = [
+            _Entry(
+                row["turn"],
+                Exchange(row["user_text"], row["heard"]),
+                row["language"],
+                bool(row["queued"]),
+            )
+            for row in turns
+        ]
+        self._next = max((row["turn"] for row in turns), default=0) + 1
+
+    @property
+    def state(self) -> State:
+        return self._state
+
+    @property
+    def next_turn(self) -> int:
+        return self._next
+
+    def recent(self) -> list[Exchange]:
+        """The turns that stand word for word in the prompt, oldest first."""
+        with self._lock:
+            return [entry.exchange for entry in self._entries]
+
+    def answered(self, turn: int, exchange: Exchange, language: str, *, queued: bool) -> None:
+        """A turn is over; the same number again replaces it."""
+        with self._lock:
+            others = [entry for entry in self._entries if entry.turn != turn]
+            self._entries = [*others, _Entry(turn, exchange, language, queued)]
+            self._next = max(self._next, turn + 1)
+            self._trim()
+
+    def heard(self, turn: int, text: str) -> None:
+        """Only a part of the reply was really heard; that part stays in the prompt (M7)."""
+        with self._lock:
+            self._entries = [
+                replace(entry, exchange=Exchange(entry.exchange.user, text))
+                if entry.turn == turn
+                else entry
+                for entry in self._entries
+            ]
+
+    def noted(self, turn: int, state: State) -> None:
+        """The state update of a turn is committed."""
+        with self._lock:
+            self._state = state
+            self._entries = [
+                replace(entry, queued=False) if entry.turn == turn else entry
+                for entry in self._entries
+            ]
+            self._trim()
+
+    def job(self, turn: int) -> Job | None:
+        """The state update that a turn still needs."""
+        with self._lock:
+            said = ""
+            for entry in self._entries:
+                if entry.turn == turn and entry.queued:
+                    text, language = entry.exchange.user, entry.language
+                    return Job(self.session, turn, text, language, said)
+                said = entry.exchange.reply
+            return None
+
+    def queued(self) -> list[int]:
+        """Turns whose update is still to come, oldest first."""
+        with self._lock:
+            return [entry.turn for entry in self._entries if entry.queued]
+
+    def clear(self) -> None:
+        """Forget the recent turns (not the state)."""
+        with self._lock:
+            self._entries = []
+
+    def _trim(self) -> None:
+        """Window of recent turns, then queued ones up to as many again (M8: bounded)."""
+        if len(self._entries) <= self._keep + SLACK:
+            return
+        old, recent = self._entries[: -self._keep], self._entries[-self._keep :]
+        waiting = [entry for entry in old if entry.queued]
+        self._entries = [*waiting[-self._keep :], *recent]

@@ -1,0 +1,141 @@
+"""Taking notes a second later: the queued state updates, one by one, when nobody speaks.
+
+Runs on its own thread and its own model context. A new utterance closes the gate: the note in
+progress stops between two tokens, stays queued and is begun again later; meanwhile its turn
+stands word for word in the prompt, so nothing is lost in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from assistant.config import MindConfig
+from assistant.errors import StaleWrite
+from assistant.events import Failed
+from assistant.memory.cache import Conversation
+from assistant.memory.store import Job, Store, commit_state, end_job
+from assistant.mind.merge import merge
+from assistant.mind.notes import note_messages, read_notes, worth_noting
+from assistant.mind.prompt import reply_messages
+from assistant.mind.state import State
+from assistant.stages import Clock, LanguageModel
+from assistant.workers import Activity, CancelToken, Closed, Gate, Inbox
+
+TRIES = 3
+"""how often a stale write is begun again before it is given up"""
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """A turn's state update is committed (or given up)."""
+
+    turn: int
+    state: State
+
+
+class Scribe:
+    """Works off the queue of state updates and keeps the reply's prompt evaluated."""
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        store: Store,
+        notes: LanguageModel,
+        replies: LanguageModel,
+        limits: MindConfig,
+        clock: Clock,
+        tell: Callable[[Noted | Failed], None],
+    ) -> None:
+        self._conversation = conversation
+        self._store = store
+        self._notes = notes
+        self._replies = replies
+        self._limits = limits
+        self._clock = clock
+        self._tell = tell
+        self._inbox: Inbox[int | None] = Inbox(256)
+        self._ending = CancelToken()
+        self.gate = Gate()
+        self.activity = Activity()
+
+    def enqueue(self, turn: int | None) -> None:
+        """A turn to take notes of; None only evaluates the reply's prompt."""
+        self.activity.begin()
+        if not self._inbox.offer(turn):
+            self.activity.end()  # it stays queued in the table and is taken up at the next start
+
+    def run(self) -> None:
+        """Blocks until `end`."""
+        for turn in self._inbox:
+            try:
+                if turn is not None and not self._ending.cancelled:
+                    self._take(turn)
+                if not len(self._inbox):
+                    self._prepare()
+            except Closed:
+                return
+            except Exception as error:
+                self._tell(Failed("notes", error))
+            finally:
+                self.activity.end()
+
+    def end(self) -> None:
+        """Stop between two tokens; what is unfinished stays queued for the next start."""
+        self._ending.cancel()
+        self.gate.end()
+        self._inbox.close()
+
+    def _take(self, turn: int) -> None:
+        job = self._conversation.job(turn)
+        if job is None:
+            return
+        try:
+            raw = self._write_notes(job)
+        except Closed:
+            raise
+        except Exception as error:
+            now = self._clock.wall()
+            self._store.submit(end_job(job.session, turn, "failed", now, str(error)))
+            self._finish(turn, self._conversation.state)
+            raise
+        self._commit(job, raw)
+
+    def _write_notes(self, job: Job) -> str:
+        """The model's notes, begun again whenever someone speaks in between."""
+        if not worth_noting(job.user_text, job.language):
+            return ""
+        messages = note_messages(job.user_text, job.language, job.last_reply)
+        while True:
+            cancel = self.gate.enter()
+            pieces = self._notes.stream(messages, cancel, max_tokens=self._limits.notes_tokens)
+            raw = "".join(pieces)
+            if not cancel.cancelled:
+                return raw
+
+    def _commit(self, job: Job, raw: str) -> None:
+        for left in reversed(range(TRIES)):
+            before = self._conversation.state
+            update = read_notes(raw, job.user_text, job.language, job.turn, before)
+            after = merge(before, update, self._limits)
+            write = commit_state(
+                job.session, job.turn, before.version, after.to_dict(), self._clock.wall()
+            )
+            try:
+                self._store.submit(write).result()
+            except StaleWrite:
+                if not left:
+                    raise
+                continue
+            self._finish(job.turn, after)
+            return
+
+    def _finish(self, turn: int, state: State) -> None:
+        self._conversation.noted(turn, state)
+        self._tell(Noted(turn, state))
+
+    def _prepare(self) -> None:
+        """Evaluate everything of the next prompt but the words that are not yet said."""
+        conversation = self._conversation
+        messages = reply_messages(conversation.state, conversation.recent(), "", "en")
+        self._replies.prepare(messages, self._ending)
