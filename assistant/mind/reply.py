@@ -1,0 +1,179 @@
+"""A stream of tokens becomes pieces that can be spoken: plain words, early, two sentences at most.
+
+Decisions are made character by character, so they do not depend on how the tokens were cut.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+
+MAX_SENTENCES = 2
+CLAUSE, SENTENCE, REST = "clause", "sentence", "rest"
+CLAUSE_WORDS = 4
+CLAUSE_CHARACTERS = 6
+"""A first clause shorter than this is not spoken by itself: it would sound chopped."""
+END = ".!?…"
+WIDE_END = "。！？"
+PAUSE = ",;:，；：、—"
+CLOSERS = "\"')]”’」』）】*_`"
+ABBREVIATIONS = re.compile(
+    r"(?i:dr|mr|mrs|ms|prof|st|sr|jr|vs|etc|approx|inc|ltd|co|mt|fig|e\.g|i\.e|[ap]\.m|u\.[sk])"
+)
+_CJK = r"\u3400-\u9fff\uf900-\ufaff"
+_WORD = re.compile(rf"[{_CJK}]|[^\W_]+(?:['’.-][^\W_]+)*")
+_ROLE = re.compile(
+    r"^\W*(?:assistant|ai|user|system|助手|用户|note|notes|备注|注)\W*[:：]\s*", re.I
+)
+_REMARK = re.compile(r"^\W*(?:notes?|备注|注|p\.?s\.?)\W*[:：]", re.I)
+_LIST = re.compile(r"^\s*(?:[-*+•·#>|]+\s+|#+\s*|\(?\d{1,2}[.)、]\s+|\d{1,2}、)")
+_LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
+_URL = re.compile(r"(?:https?://|www\.)\S+")
+_MARKS = re.compile(r"[*_`#~|<>{}\[\]\\]+")
+
+
+def sentences(pieces: Iterable[str], language: str) -> Iterator[str]:
+    """Speakable pieces of a reply: a first clause as soon as it is natural, then sentences.
+
+    At most two sentences. An unfinished rest is spoken only when nothing else was. The source
+    is closed as soon as nothing more is wanted, so that the model stops.
+    """
+    said: list[str] = []
+    finished = 0
+    try:
+        for raw, kind in _cuts(_visible(pieces)):
+            if finished and (kind == REST or _REMARK.match(raw)):
+                break
+            text = spoken_form(raw, language)
+            if text and _repeats(text, said):
+                break
+            if text:
+                said.append(text)
+                yield text
+                finished += kind == SENTENCE
+            if finished == MAX_SENTENCES:
+                break
+    finally:
+        close = getattr(pieces, "close", None)
+        if close is not None:
+            close()
+
+
+def spoken_form(raw: str, language: str) -> str:
+    """One piece as plain words: no markup, emoji, role label, list marker or address."""
+    text = _ROLE.sub("", _LIST.sub("", raw.strip()))
+    text = _URL.sub("", _LINK.sub(r"\1", text))
+    text = _MARKS.sub(" " if language != "zh" else "", text)
+    text = "".join(char for char in text if _sayable(char))
+    text = re.sub(r"\s+", " ", text).strip()
+    text = re.sub(r"\s+([,.!?;:，。！？；：])", r"\1", text)
+    if text[:1] in "\"“'" and text.count('"') + text.count("“") + text.count("”") < 2:
+        text = text.lstrip('"“')
+    return text if _WORD.search(text) else ""
+
+
+def _sayable(char: str) -> bool:
+    """Letters, digits, punctuation and money; no emoji, arrows or control characters."""
+    kind = unicodedata.category(char)
+    return (kind[0] in "LNPZM" and char != "\ufe0f") or kind == "Sc" or char in "+=%°"
+
+
+def _visible(pieces: Iterable[str]) -> Iterator[str]:
+    """Characters of the reply; <think>…</think> and ```…``` are never shown."""
+    buffer = ""
+    hidden = ""
+    for piece in pieces:
+        for char in piece:
+            buffer += char
+            if hidden:
+                if buffer.endswith(hidden):
+                    buffer = hidden = ""
+                continue
+            if buffer.endswith(("<think>", "```")):
+                hidden = "```" if buffer.endswith("`") else "</think>"
+                buffer = ""
+            elif not ("<think>".startswith(buffer) or "```".startswith(buffer)):
+                # Give out what can no longer be the start of a hidden part.
+                keep = _possible_start(buffer)
+                yield from buffer[: len(buffer) - keep]
+                buffer = buffer[len(buffer) - keep :]
+    if not hidden:
+        yield from buffer
+
+
+def _possible_start(buffer: str) -> int:
+    """How many last characters might begin <think> or ```."""
+    for size in range(min(len(buffer), 6), 0, -1):
+        tail = buffer[-size:]
+        if "<think>".startswith(tail) or "```".startswith(tail):
+            return size
+    return 0
+
+
+def _cuts(chars: Iterator[str]) -> Iterator[tuple[str, str]]:
+    """(piece, kind): a rest is what no mark ended."""
+    text = ""
+    first = True
+    for char in chars:
+        if char == "\n":
+            if text.strip():
+                yield text, CLAUSE if text.rstrip().endswith((":", "：")) else SENTENCE
+                first = False
+            text = ""
+            continue
+        if text and _is_cut(text, char, first):
+            yield text, SENTENCE if _ended(text) else CLAUSE
+            text, first = "", False
+        text += char
+    if text.strip():
+        yield text, SENTENCE if _ended(text) else REST
+
+
+def _is_cut(text: str, after: str, first: bool) -> bool:
+    """True when `text` can be spoken by itself, seeing the one character that follows."""
+    if after in CLOSERS or after in END + WIDE_END + PAUSE:
+        return False
+    bare = text.rstrip(CLOSERS)
+    last = bare[-1:]
+    if last in WIDE_END:
+        return True
+    if last in END:
+        return (after.isspace() and not _abbreviated(bare)) or (_is_cjk(after) and last != ".")
+    if first and last in PAUSE:
+        return (after.isspace() or last in "，；：、—") and _long_enough(bare, last)
+    return False
+
+
+def _long_enough(text: str, mark: str) -> bool:
+    """A first clause worth its own breath. Enumerations ("milk, eggs") are no clauses."""
+    if mark == "、":
+        return False
+    words = _WORD.findall(text)
+    wide = sum(_is_cjk(word) for word in words)
+    return wide >= CLAUSE_CHARACTERS if wide else len(words) >= CLAUSE_WORDS
+
+
+def _abbreviated(text: str) -> bool:
+    """True when the final dot does not end a sentence: "Dr.", "e.g.", "J.", "1."."""
+    if not text.endswith(".") or text.endswith(".."):
+        return False
+    word = text[:-1].rpartition(" ")[2].lstrip("(\"'“")
+    if re.fullmatch(r"\d{1,2}", word):
+        return len(text.strip()) <= 3  # a list marker, not "It is at 10."
+    single = len(word) == 1 and word.isupper() and word != "I"
+    return single or ABBREVIATIONS.fullmatch(word) is not None
+
+
+def _is_cjk(char: str) -> bool:
+    return re.match(f"[{_CJK}]", char) is not None
+
+
+def _ended(text: str) -> bool:
+    return text.rstrip().rstrip(CLOSERS)[-1:] in tuple(END + WIDE_END)
+
+
+def _repeats(text: str, said: list[str]) -> bool:
+    """True for words that were just spoken: a small model in a loop."""
+    words = [word.lower() for word in _WORD.findall(text)]
+    return any([word.lower() for word in _WORD.findall(old)] == words for old in said)
