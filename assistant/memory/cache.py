@@ -15,7 +15,7 @@ from assistant.mind.state import State
 from assistant.workers import Lock
 
 SLACK = 4
-"""The window shrinks by this many turns at once, so that the evaluated prompt prefix lasts longer."""
+"""The window shrinks by so many turns at once: the evaluated prompt prefix lasts longer."""
 
 
 @dataclass(frozen=True, slots=True)

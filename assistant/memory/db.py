@@ -66,7 +66,7 @@ def sessions_turns_states_jobs(db: Database) -> None:
 
 
 def connect(path: Path) -> Database:
-    """Open for writing, bring the tables up to date. StorageError with one sentence when it cannot."""
+    """Open for writing and bring the tables up to date. Raises StorageError."""
     try:
         connection = sqlite3.connect(
             path, timeout=BUSY_SECONDS, check_same_thread=False, isolation_level=None

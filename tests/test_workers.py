@@ -1,0 +1,86 @@
+"""Threads, queues and gates: bounded, closable, and never revived."""
+
+from __future__ import annotations
+
+import pytest
+
+from assistant.workers import Activity, Closed, Gate, Generation, Inbox, Worker
+
+
+def test_a_cancelled_generation_is_never_current_again() -> None:
+    work = Generation()
+    old = work.current
+    new = work.advance()
+    assert old.cancelled
+    assert not new.cancelled
+    assert work.advance() is not old
+    assert old.cancelled
+
+
+def test_an_inbox_gives_what_it_holds_and_then_ends() -> None:
+    inbox: Inbox[int] = Inbox(3)
+    inbox.put(1)
+    inbox.put(2)
+    inbox.close()
+    assert list(inbox) == [1, 2]
+    with pytest.raises(Closed):
+        inbox.put(3)
+
+
+def test_a_full_inbox_refuses_an_offer_and_blocks_a_put() -> None:
+    inbox: Inbox[int] = Inbox(1)
+    assert inbox.offer(1)
+    assert not inbox.offer(2)
+    with Worker("producer", lambda: inbox.put(2)) as producer:
+        assert inbox.get() == 1
+        assert inbox.get() == 2
+    assert not producer.alive
+
+
+def test_closing_wakes_a_producer_that_waits_for_room() -> None:
+    inbox: Inbox[int] = Inbox(1)
+    inbox.put(1)
+    with Worker("producer", lambda: inbox.put(2), stop=inbox.close) as producer:
+        pass
+    assert not producer.alive
+    assert isinstance(producer.error, Closed)
+
+
+def test_a_worker_tells_its_fault() -> None:
+    told: list[Exception] = []
+    with Worker("broken", lambda: 1 // 0 and None, on_error=told.append):  # type: ignore[func-returns-value]
+        pass
+    assert [type(error) for error in told] == [ZeroDivisionError]
+
+
+def test_a_gate_is_open_when_every_close_is_taken_back() -> None:
+    gate = Gate()
+    inside = gate.enter()
+    gate.close()
+    gate.close()
+    assert inside.cancelled
+    gate.open()
+    waiting: list[bool] = []
+    with Worker("waiting", lambda: waiting.append(gate.enter().cancelled)) as worker:
+        assert worker.alive
+        gate.open()
+    assert waiting == [False]
+
+
+def test_an_ended_gate_lets_nobody_wait() -> None:
+    gate = Gate()
+    gate.close()
+    with Worker("waiting", lambda: gate.enter() and None, stop=gate.end) as worker:  # type: ignore[func-returns-value]
+        pass
+    assert isinstance(worker.error, Closed)
+
+
+def test_activity_counts() -> None:
+    activity = Activity()
+    activity.begin()
+    activity.begin()
+    activity.end()
+    assert activity.busy
+    assert not activity.wait_idle(0)
+    activity.end()
+    assert activity.wait_idle(0)
