@@ -162,6 +162,22 @@ def bench() -> None:
     """Measure with the real pipeline."""
 
 
+@bench.command("latency")
+@click.option(
+    "--record",
+    type=click.Path(path_type=Path),
+    default=Path("latency.wav"),
+    show_default=True,
+    help="Where the recording goes.",
+)
+@click.pass_obj
+def bench_latency(options: Options, record: Path) -> None:
+    """Last word to first sound, from the recording, beside the plain sequential way."""
+    from assistant.bench.latency import report
+
+    report(options.config, record, as_json=options.json)
+
+
 GRACE_SECONDS = 1.8
 """a program told to end has ended by then, whatever an engine is in the middle of"""
 

@@ -41,23 +41,35 @@ def lines() -> list[Line]:
 
 
 def run(config: Config, record: Path, *, as_json: bool) -> int:
-    """Play the script through the whole loop in real time. 0 when every answer was right."""
-    script = lines()
+    """Play the script and say how it went. 0 when every answer was right."""
     console = Console(as_json=as_json, spoken=True, details=True)
+    turns = converse(config, lines(), record, console.show, quiet=as_json)
+    return _report(lines(), turns, record, as_json=as_json)
+
+
+def converse(
+    config: Config,
+    script: Sequence[Line],
+    record: Path,
+    show: Callable[[Shown], None],
+    *,
+    quiet: bool,
+) -> list[Turn]:
+    """The script through the whole loop in real time, with a memory of its own."""
     turns: list[Turn] = []
 
-    def show(event: Shown) -> None:
-        console.show(event)
+    def keep(event: Shown) -> None:
+        show(event)
         if isinstance(event, Finished):
             turns.append(event.turn)
 
     with tempfile.TemporaryDirectory(prefix="demo-") as folder:
         config = replace(config, data=DataConfig(folder))  # a stranger's memory, not yours
-        with loading(quiet=as_json) as progress:
-            session = _session(config, script, record, show, progress)
+        with loading(quiet=quiet) as progress:
+            session = _session(config, script, record, keep, progress)
         with session:
             session.run()
-    return _report(script, turns, record, as_json=as_json)
+    return turns
 
 
 def _session(

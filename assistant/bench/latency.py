@@ -1,8 +1,9 @@
-"""From the last word to the first sound, measured in the recording, beside the plain sequential way.
+"""From the last word to the first sound, measured in the recording, beside the plain way.
 
-Ours: the demo's conversation through the whole loop in real time; the two-channel recording says when
-the user's voice ended (left) and the reply's sound began (right). Plain: the same recorded words, then
-stock recognition, one JSON answer under a grammar, and synthesis of the whole reply, one after another.
+Ours: the demo's conversation through the whole loop in real time; the two-channel recording says
+when the user's voice ended (left) and the reply's sound began (right). Plain: the same recorded
+words, then stock recognition, one JSON answer under a grammar, and synthesis of the whole reply,
+one after another.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ import numpy as np
 
 from assistant.audio import files
 from assistant.config import Config
+from assistant.console import Console
+from assistant.demo import converse, lines
 from assistant.events import Audio, Samples, Turn
 from assistant.weights import find
 
@@ -104,7 +107,7 @@ class Plain:
         self._messages = [{"role": "system", "content": PLAIN_RULES}]
 
     def answer(self, audio: Audio) -> tuple[float, str, str]:
-        """Seconds of computing from the whole utterance to the whole reply's sound; words, reply."""
+        """Seconds from the utterance to the sound of the whole reply; its words; the reply."""
         begin = time.perf_counter()
         segments, _ = self._whisper.transcribe(audio.samples)
         text = " ".join(segment.text.strip() for segment in segments)
@@ -154,6 +157,29 @@ def measure(
     ours = median(seconds for _, seconds in measured)
     result["ratio"] = round(ours / median(times), 3)
     return result
+
+
+def report(config: Config, record: Path, *, as_json: bool) -> None:
+    """Hold the demo's conversation, measure it, print the figures; --json ends with one object."""
+    console = Console(as_json=as_json, spoken=True, details=False)
+    turns = converse(config, lines(), record, console.show, quiet=as_json)
+
+    def progress(step: str) -> None:
+        print(step, file=sys.stderr, flush=True)
+
+    result = measure(config, record, turns, progress)
+    if as_json:
+        print(json.dumps(result, ensure_ascii=False))
+        return
+    ours, plain = result["voice_to_voice_ms"], result["plain_voice_to_voice_ms"]
+    stages = "  ".join(f"{name} {value}" for name, value in result["stages_ms_p50"].items())
+    print(
+        f"\nLast word to first sound over {result['turns']} turns: "
+        f"p50 {ours['p50']} ms, p95 {ours['p95']} ms\n"
+        f"The plain sequential way, same words:     p50 {plain['p50']} ms, p95 {plain['p95']} ms "
+        f"(ratio {result['ratio']})\n"
+        f"Stages, p50 ms: {stages}\nPeak memory: {result['peak_memory_mb']} MB"
+    )
 
 
 def _channels(path: Path) -> tuple[Samples, Samples, int]:
