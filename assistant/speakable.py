@@ -56,14 +56,16 @@ _PUNCTUATION = [
 _END = ".!?,;:。！？，；：、"
 
 
-def language_of(text: str) -> str:
-    """ISO 639-1 code by script: the one with most words, "en" for Latin letters or none at all."""
+def language_of(text: str, expected: str = "en") -> str:
+    """ISO 639-1 code by script: the one with most words; `expected` where the script allows it."""
     counts = {code: len(re.findall(pattern, text)) for code, pattern in _SCRIPTS.items()}
-    if counts["ja"]:  # Japanese mixes kana with Chinese characters
+    if counts["ja"] or (counts["zh"] and expected == "ja"):  # kana and Chinese characters mix
         counts["ja"] += counts.pop("zh")
     best = max(counts, key=lambda code: counts[code])
     words = len(re.findall(_LATIN_WORD, text))
-    return best if counts[best] and counts[best] >= words else "en"
+    if counts[best] and counts[best] >= words:
+        return best
+    return "en" if words and expected in _SCRIPTS else expected
 
 
 def speakable(text: str, language: str) -> str:

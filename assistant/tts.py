@@ -17,7 +17,7 @@ import numpy as np
 from assistant.config import TtsConfig
 from assistant.errors import ModelError
 from assistant.events import Audio, Samples
-from assistant.speakable import speakable
+from assistant.speakable import language_of, speakable
 
 Find = Callable[[str, str], Path]
 """where the weights of a name and kind are"""
@@ -37,6 +37,8 @@ GAPS = {",": 0.08, ";": 0.14, ":": 0.14, ".": 0.24, "!": 0.24, "?": 0.24}
 OTHER_GAP = 0.1
 LONGEST = 300
 """Characters synthesised at once; a longer sentence is divided at a comma or a space."""
+
+__all__ = ["PiperEngine", "PiperVoices", "language_of"]
 
 
 class Engine(Protocol):
@@ -69,7 +71,7 @@ class PiperEngine:
             self._voice: Any = PiperVoice(session=_session(path, device), config=config)
             self.rate = int(config.sample_rate)
             self._length = float(config.length_scale)
-            self.speak("one", 1.0)  # proves the voice, and warms it up
+            self.speak("one", 1.0)  # proves the voice
         except ModelError:
             raise
         except Exception as error:
@@ -107,6 +109,11 @@ class PiperVoices:
     @property
     def languages(self) -> frozenset[str]:
         return frozenset(self._engines)
+
+    def warm_up(self) -> None:
+        """Speak once, unheard, so that the first reply is not the slow one."""
+        for engine in self._engines.values():
+            engine.speak("One moment, I will have a look at that for you, 1 2 3.", self._speed)
 
     def synthesize(self, text: str, language: str) -> Iterator[Audio]:
         """One Audio a sentence, as soon as it is ready; none when nothing can be spoken.
@@ -192,7 +199,7 @@ def _session(path: Path, device: str) -> Any:
     usable = "CUDAExecutionProvider" in onnxruntime.get_available_providers()
     if device == "cuda" and not usable:
         raise ModelError(
-            'onnxruntime has no GPU support here; set tts.device to "auto" or install onnxruntime-gpu.'
+            'onnxruntime cannot use a GPU here; set tts.device to "auto" or install its GPU build.'
         )
     providers = ["CPUExecutionProvider"]
     if usable and device != "cpu":
