@@ -157,6 +157,35 @@ def models() -> None:
     """The weights: list, pull, verify."""
 
 
+@models.command("list")
+@click.pass_obj
+def models_list(options: Options) -> None:
+    """What can be fetched, what is here, and what you put here yourself."""
+    from assistant import weights_commands
+
+    weights_commands.show_list(options)
+
+
+@models.command("pull")
+@click.argument("names", nargs=-1, metavar="[default|small|all|NAME]...")
+@click.pass_obj
+def models_pull(options: Options, names: tuple[str, ...]) -> None:
+    """Fetch what is missing (without a name: default). Interrupted, it goes on where it was."""
+    from assistant import weights_commands
+
+    weights_commands.run_pull(names, options)
+
+
+@models.command("verify")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.pass_obj
+def models_verify(options: Options, names: tuple[str, ...]) -> None:
+    """Check the hash of everything that is here, or of the named weights."""
+    from assistant import weights_commands
+
+    weights_commands.run_verify(names, options.config, options)
+
+
 @cli.group()
 def bench() -> None:
     """Measure with the real pipeline."""

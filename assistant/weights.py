@@ -245,7 +245,6 @@ def find(name: str, kind: str) -> Path:
     options = [base]
     if ending and not name.endswith(ending):
         options.append(base.with_name(base.name + ending))
-        options.append(base / (base.name.replace("-", "_") + ending))
     path = next((option for option in options if option.exists()), None)
     if path is not None and ending and path.is_dir():
         path = _only_file(path, ending)
@@ -266,7 +265,8 @@ def _only_file(folder: Path, ending: str) -> Path:
     files = sorted(folder.glob("*" + ending))
     if len(files) != 1:
         raise ModelError(
-            f"{folder} must hold one {ending} file, not {len(files)}; name the file itself in config.toml."
+            f"{folder} must hold one {ending} file, not {len(files)}; "
+            "name the file itself in config.toml."
         )
     return files[0]
 
