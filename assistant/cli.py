@@ -152,6 +152,32 @@ def demo(options: Options, record: Path) -> int:
     return run(options.config, record, as_json=options.json)
 
 
+@cli.command()
+@click.argument("text")
+@click.option(
+    "-o", "output", type=click.Path(path_type=Path), metavar="FILE.wav", help="Write, do not play."
+)
+@click.option("--speaker", help="Speaker by name or number.")
+@click.pass_obj
+def say(options: Options, text: str, output: Path | None, speaker: str | None) -> None:
+    """Speak TEXT ("-" reads it from the standard input)."""
+    from assistant.say import say as speak
+
+    settings = options.config
+    if speaker is not None:
+        settings = config.override(settings, [f"audio.speaker={speaker}"])
+    speak(settings, text, output, options.emit)
+
+
+@cli.command()
+@click.pass_obj
+def devices(options: Options) -> None:
+    """List microphones and speakers."""
+    from assistant.say import list_devices
+
+    list_devices(options.emit, as_json=options.json)
+
+
 @cli.group()
 def models() -> None:
     """The weights: list, pull, verify."""

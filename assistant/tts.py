@@ -124,8 +124,7 @@ class PiperVoices:
         if engine is None:
             known = ", ".join(sorted(self._engines)) or "none"
             raise ModelError(
-                f"No installed voice speaks {language} (voices: {known}). "
-                f"Put a Piper voice into models/ and name it in config.toml, tts.{language}."
+                f"No installed voice speaks {language} (voices: {known}). {_advice(language)}"
             )
         for piece in pieces(speakable(text, language)):
             try:
@@ -205,6 +204,12 @@ def _session(path: Path, device: str) -> Any:
     if usable and device != "cpu":
         providers.insert(0, "CUDAExecutionProvider")
     return onnxruntime.InferenceSession(str(path), options, providers=providers)
+
+
+def _advice(language: str) -> str:
+    if language in (item.name for item in fields(TtsConfig)):
+        return f"Put a Piper voice into models/ and name it in config.toml, tts.{language}."
+    return "A text in this language can only be shown."
 
 
 def _first_line(error: Exception) -> str:

@@ -15,7 +15,7 @@ HOUSE = ROOT / "assistant"
 FILES = sorted(HOUSE.rglob("*.py"))
 
 LEVELS = [
-    {"errors", "wording", "workers", "events"},
+    {"errors", "wording", "workers", "events", "speakable"},
     {"stages", "config", "clock"},
     {"weights", "audio", "vad", "endpoint", "llm", "chat", "asr", "tts", "mind"},
     {"memory", "mouth", "ears", "skills"},
@@ -23,7 +23,7 @@ LEVELS = [
     {"loop"},
     {"app", "testing"},
     {"console"},
-    {"demo", "commands", "bench", "servers"},
+    {"demo", "commands", "say", "bench", "servers"},
     {"cli"},
     {"__main__"},
 ]
