@@ -1,0 +1,113 @@
+"""Corrections: "no, make it eleven" and "Anna, not Hannah" change a fact that is already known."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+from assistant.mind.keys import content
+from assistant.mind.state import Fact, State
+from assistant.mind.values import Value, values
+from assistant.mind.words import stems
+
+_CUE = re.compile(
+    r"\b(?:no|nope|actually|sorry|wait|instead|rather|make it|make that|change (?:it|that)|move (?:it|that)|"
+    r"i meant?|not|correction|better)\b|改成|改到|换成|不是|不对|应该是|错了|说错",
+    re.I,
+)
+_NOT = (
+    re.compile(r"\b(?P<new>[\w'-]+)(?:,| and)? not (?:the |on |at )?(?P<old>[\w'-]+)[.!]?$", re.I),
+    re.compile(
+        r"\bnot (?:the |on |at )?(?P<old>[\w'-]+),? (?:but |it's |it is )(?:the )?(?P<new>[\w'-]+)",
+        re.I,
+    ),
+    re.compile(r"(?:是|叫)(?P<new>[^，,。是不]{1,8})[，,]?不[是叫](?P<old>[^，,。]{1,8})"),
+    re.compile(r"不[是叫](?P<old>[^，,。]{1,8})[，,]?(?:是|叫|而是)(?P<new>[^，,。]{1,8})"),
+)
+_EMPTY = frozenset(
+    stems("make change move moved please it that oh um thanks better time day one's")
+    + list("吧了是那就请到成改换不对")
+)
+"""Words of a correction that name nothing."""
+_NUMBER = re.compile(
+    r"\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\d{1,2})\b", re.I
+)
+
+
+def amended(text: str, state: State, turn: int) -> dict[str, Fact]:
+    """Facts (by their key) as they are after a correction; empty when it corrects nothing known."""
+    corrects = _CUE.search(text) is not None
+    swapped = _named(text, state, turn) if corrects else {}
+    if swapped:
+        return swapped
+    new = _values(text, bare=corrects)
+    about = set(content(_CUE.sub(" ", text)))
+    if not new or not (about or corrects):
+        return {}
+    for key, fact in sorted(state.facts.items(), key=lambda item: -item[1].turn):
+        if not about <= set(content(fact.note)) | _EMPTY:
+            continue
+        note = fact.note
+        for value in new:
+            note = _exchanged(note, value)
+        if note != fact.note:
+            said = " ".join(value.text for value in values(note))
+            return {key: replace(fact, note=note, value=said or fact.value, turn=turn)}
+    return {}
+
+
+def _values(text: str, *, bare: bool) -> list[Value]:
+    """Typed values; with `bare` also a number where nothing else is."""
+    found = [value for value in values(text) if not _denied(text, value)]
+    if bare and not found:
+        number = _NUMBER.search(text)
+        if number and not _denied(text, Value("number", number.group(), *number.span())):
+            found = [Value("number", number.group(), *number.span())]
+    return found
+
+
+def _denied(text: str, value: Value) -> bool:
+    """True for the "second" of "the twelfth, not the second"."""
+    return (
+        re.search(r"(?:\bnot (?:on |at |the )*|不是|不在)$", text[: value.start], re.I) is not None
+    )
+
+
+def _exchanged(note: str, new: Value) -> str:
+    """The note with its last value of the same kind exchanged."""
+    kinds = ("time", "count") if new.kind == "number" else (new.kind,)
+    if new.kind == "date":
+        kinds = ("date", "day")
+    for kind in kinds:
+        old = [value for value in values(note) if value.kind == kind]
+        if old:
+            text = new.text
+            if new.kind == "number" and kind == "count":
+                text = _NUMBER.sub(new.text, old[-1].text, count=1)
+            return note[: old[-1].start] + text + note[old[-1].end :]
+    return note
+
+
+def _named(text: str, state: State, turn: int) -> dict[str, Fact]:
+    """ "Anna, not Hannah": the words after "not" stand in a known note."""
+    for pattern in _NOT:
+        match = pattern.search(text.strip(" .!。"))
+        if not match:
+            continue
+        old, new = match["old"].strip(), match["new"].strip()
+        place = re.compile(rf"\b{re.escape(old)}\b" if old.isascii() else re.escape(old), re.I)
+        every: Mapping[str, Fact] = {**state.preference, **state.facts}
+        changed = {
+            key: replace(
+                fact,
+                note=place.sub(lambda _: new, fact.note),
+                value=place.sub(lambda _: new, fact.value),
+                turn=turn,
+            )
+            for key, fact in every.items()
+            if place.search(fact.note)
+        }
+        if changed:
+            return changed
+    return {}

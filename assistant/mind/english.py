@@ -1,0 +1,346 @@
+"""English words → clauses seen from outside: "my sister Anna is vegan" → The user's sister Anna …"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from assistant.mind.values import values
+from assistant.mind.words import Clause, stems
+
+_AUX = (
+    r"(?:is|are|was|were|has|have|had|will|can|could|would|should|might|must|does|did|do|goes|"
+    r"likes?|loves?|hates?|lives?|works?|needs?|wants?|prefers?|got|moved|comes?|came|plays?|eats?|"
+    r"starts?|studies|turns?|turned|called|named|gets?|arrives?|leaves?|lands?|died|speaks?|can't|"
+    r"isn't|aren't|doesn't|don't|won't|hasn't|enjoys?|dislikes?|drinks?|drives?|owns?|runs?|teaches)"
+)
+_FILLER = re.compile(
+    r"\b(?:u+h+|u+m+|e+r+m*|h+m+|mm+|ah|oh|you know|i mean(?=,? (?:like|it)))\b[,.]*\s*", re.I
+)
+_REPEAT = re.compile(r"\b((?:[a-z']+ ){0,2}[a-z']+)[,.]? (?=\1\b)", re.I)
+_RESTART = re.compile(
+    r"[,.]?\s*(?:-\s*)?\b(?:no wait|no sorry|oh no|sorry no|no|sorry|i mean|i meant|or rather|rather|"
+    r"actually|make that|scratch that|wait)\b[,.]*\s+",
+    re.I,
+)
+_SENTENCE = re.compile(r"(?<!\b[ap]\.m)(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bSt)([.!?;]+)(?=\s|$)")
+_START = (
+    r"(?:i|i'm|i've|i'd|i'll|im|we|we're|we've|we'll|he|he's|she|she's|they|they're|it's)\b|"
+    rf"(?:my|our|his|her|their|the) (?:[\w']+ ){{1,4}}{_AUX}\b|"
+    rf"(?-i:[A-Z])\w+(?: (?-i:[A-Z])\w+)? {_AUX}\b"
+)
+_SPLIT = re.compile(
+    rf"(?:,\s*(?:and|but|so|because)?|\s+(?:and|but|because))\s+(?=(?:also |then |now )?(?:{_START}))",
+    re.I,
+)
+_LEAD = re.compile(
+    r"^(?:(?:and|but|so|well|okay|ok|oh|hey|hi|hello|yes|yeah|yep|no|nope|actually|also|anyway|listen|"
+    r"look|right|sure|then|because|please|now(?= (?:i|my|we)\b)|fyi|by the way|just so you know|"
+    r"(?:please )?(?:remember|note|don't forget|keep in mind|you should know)(?: that|,)?(?= (?:i|my|we|our|that)\b)|"
+    r"(?:i )?(?:just )?(?:want(?:ed)? (?:to tell you|you to know)|told you|should (?:say|mention)|think|guess|believe)"
+    r"(?: that)?(?= (?:i|i'm|my|we|our)\b)|"
+    r"did you know(?: that)?|do you know(?: that)?(?= (?:i|my)\b)|that(?= (?:i|my)\b))\b[,.!]*\s*)+",
+    re.I,
+)
+_REQUEST = re.compile(
+    r"^(?:please |kindly )?(?:(?:can|could|would|will) you (?:please |maybe )?|let's |i want you to |"
+    r"i need you to |i'd like you to )?(?:please )?"
+    r"(?P<what>(?:book|reserve|schedule|order|arrange|remind|wake me|get me|find me|get us|buy|add|put|write|"
+    r"move|change|reschedule|invite) .+)$",
+    re.I,
+)
+_FRAGMENT = re.compile(
+    r"^(?:(?:an?|the|one|two|three|four|\d+) )?(?:\w+ )?(?:table|room|tickets?|seats?|taxi|cab|flight|appointment|reservation)\b(?! is\b)",
+    re.I,
+)
+_REMIND = re.compile(r"^remind (?:me|us)\b", re.I)
+_QUESTION = re.compile(
+    r"^(?:what|what's|when|when's|where|where's|who|who's|whose|which|why|how|how's|is|are|am|was|were|"
+    r"do|does|did|can|could|will|would|should|shall|may|have you|has)\b",
+    re.I,
+)
+_USER = re.compile(r"^(?:i|i'm|i've|i'd|i'll|im|we|we're|we've|we'd|we'll)\b", re.I)
+_ABOUT = re.compile(
+    rf"^(?P<np>(?:my|our|the|his|her|their|its) (?:[\w'-]+ ){{1,4}}?|(?-i:[A-Z])[\w'-]+ (?:(?-i:[A-Z])[\w'-]+ )?)"
+    rf"(?:\w+ly |also |still |now )?{_AUX}\b",
+    re.I,
+)
+_PRONOUN = re.compile(r"^(he|she|they|it|his|her|their|its)(?=['’ ])", re.I)
+_CALL_ME = re.compile(
+    r"^(?:(?:you can |just |please )*call me|my (?:first )?name(?:'s| is)|(?:i am|i'm|im) called|"
+    r"the name's|this is)\s+(?P<name>[\w'-]+(?: (?-i:[A-Z])[\w'-]+){0,2})(?P<rest>\b.*)$",
+    re.I,
+)
+_I_AM = re.compile(r"^(?:i am|i'm) (?P<name>(?-i:[A-Z])[a-z'-]+(?: (?-i:[A-Z])[a-z'-]+)?)$", re.I)
+_NO_NAME = re.compile(r"(?:an|ish|ese|ch|ing|ed|st|y|ng)$|^(?:OK|Okay|Dutch|Here|Back|Fine)$")
+_HAVE = re.compile(
+    r"^(?:i|we)(?:'ve| have)(?: got)? an? (?:\w+ )?"
+    r"(?P<who>sister|brother|son|daughter|wife|husband|dog|cat|friend|colleague|boss|cousin|aunt|uncle|"
+    r"neighbou?r|roommate|girlfriend|boyfriend|partner|baby|niece|nephew|grandson|granddaughter)"
+    r"(?: (?:called|named) (?P<name>(?-i:[A-Z])\w+))?",
+    re.I,
+)
+_SURE = re.compile(
+    r"\bis called\b|\bname is\b|\ballerg|\bvegetarian\b|\bvegan\b|\bdiabetic\b|\bintoleran|\bgluten\b|"
+    r"\bfavou?rite\b|\bbirthday\b|\byears old\b|\bwas born\b|\bretired\b|\bmarried\b|"
+    r"\b(?:lives?|living) (?:in|on|at|with|near)\b|\bmoved to\b|\bcomes? from\b|\bis from\b|"
+    r"\bworks? (?:as|at|for|in|from)\b|\bis an? (?!bit|little|good|great|bad|lot|shame|pity|joke)\w+|"
+    r"\b(?:likes?|loves?|hates?|prefers?|enjoys?|dislikes?|adores?|can not stand|can't stand|collects?|"
+    r"plays?|speaks?|drinks?|eats?|drives?|owns?|studies|takes)\b|\bdoes not (?:like|eat|drink)\b|"
+    r"\b(?:has|got) (?:an?|two|three|four|five|\d+) (?:[\w-]+ )?(?:sister|brother|son|daughter|child|kid|dog|cat|"
+    r"bird|fish|horse|car|bike|garden|wife|husband|twin|grandchild)|"
+    r"\b(?:appointment|reservation|flight|interview|exam|meeting|deadline|surgery|wedding|concert|budget)\b|"
+    r"\bis (?:\w+(?:ese|ish)|german|french|dutch|american|italian|canadian|russian|indian|mexican|korean|swiss)\b|"
+    r"\b(?:wants?|needs?|would like) (?:the|an?) |\bwants? (?:to be reminded|to (?:book|reserve|schedule|order))\b",
+    re.I,
+)
+_SMALL = re.compile(
+    r"^the user (?:is|was|feels|has been|am) (?:so |very |really |a bit |a little |just |not |all |too |only |quite )*"
+    r"(?:fine|good|ok|okay|great|well|sorry|sure|back|here|done|ready|happy|glad|bored|tired|hungry|thirsty|"
+    r"kidding|joking|wondering|listening|curious|thinking|asking|talking|saying|trying|confused|right|sad)\b|"
+    r"^the user (?:really |just |also )*(?:does not|did not|can not|could not|thinks?|means?|meant|guess(?:es)?|"
+    r"wonders?|knows?|sees?|hopes?|understands?|hears?|heard|said|says|asked|appreciates?|thanks?|agrees?|"
+    r"forgot|supposes?|would (?:like|love) to (?:know|hear))\b"
+    r"(?! (?:like|eat|drink|want|have|own|drive|work|live|speak|need|smoke|sleep|swim|cook|come))|"
+    r"\b(?:likes?|loves?|hates?|enjoys?|wants?|needs?) (?:it|that|this|you|your|them|to know|help|some help|"
+    r"a (?:joke|question|story|minute|break))\b|"
+    r"\bhas (?:a|one|another|some) (?:\w+ )?(?:question|idea|problem|minute|moment|feeling)|\bgot it\b|^it is not that\b",
+    re.I,
+)
+_PAST = re.compile(
+    r"^(?:went|had|was|were|did|got|moved|made|took|bought|met|saw|lost|found|left|felt|thought|knew|ate|"
+    r"drank|slept|broke|came|began|became|sold|sent|paid|won|gave|ran|grew|forgot|chose|drove|flew|wrote|"
+    r"read|put|cut|quit|\w+ed)$"
+)
+_MODAL = re.compile(r"^(?:can|could|will|would|should|might|must|may|shall|used|cannot|'ll|'d)$")
+_ADVERB = re.compile(
+    r"^(?:really|always|usually|also|just|never|still|currently|now|often|only|sometimes|absolutely|"
+    r"definitely|actually|normally|mostly|probably|recently|already|even|do|simply|totally)$"
+)
+
+
+def clean(text: str) -> str:
+    """Without fillers, stuttered words and false starts: what the person meant to say (V13)."""
+    text = text.replace("’", "'")
+    text = _FILLER.sub("", text)
+    while (shorter := _REPEAT.sub("", text)) != text:
+        text = shorter
+    for match in reversed(list(_RESTART.finditer(text))):
+        text = _restarted(text, match)
+    return re.sub(r"\s+", " ", text).strip()
+
+
+def _restarted(text: str, match: re.Match[str]) -> str:
+    """ "the blue one, no the green one" → "the green one"; unchanged when nothing fits together."""
+    before, after = text[: match.start()], text[match.end() :]
+    if not before.strip() or not after:
+        return text
+    sentence = max(before.rfind(mark) for mark in ".!?") + 1
+    tail = before[sentence:]
+    new = [value for value in values("at " + after) if value.start <= 6]
+    if new:
+        same = [value for value in values(tail) if value.kind == new[0].kind]
+        if same:
+            old = same[-1]
+            rest = _without_preposition(after) if _preposition(tail, old.start) else after
+            return before[:sentence] + tail[: old.start] + rest
+    first = re.match(r"(?:the|a|an|at|on|in|to|for|with|my|from)\b", after, re.I)
+    if first:
+        places = list(re.finditer(rf"\b{first.group()}\b", tail, re.I))
+        if places:
+            return before[:sentence] + tail[: places[-1].start()] + after
+    return text
+
+
+def _preposition(text: str, end: int) -> bool:
+    return re.search(r"\b(?:at|on|for|in)\s+$", text[:end], re.I) is not None
+
+
+def _without_preposition(text: str) -> str:
+    return re.sub(r"^(?:at|on|for|in)\s+", "", text, flags=re.I)
+
+
+def clauses(text: str) -> list[Clause]:
+    """The clauses of cleaned words, each rewritten in the third person."""
+    result: list[Clause] = []
+    about = ""
+    for part, question in _parts(text):
+        clause = _clause(part, question, about)
+        if clause is None:
+            continue
+        result.append(clause)
+        about = _next_about(part, clause, about)
+    return result
+
+
+def _parts(text: str) -> Iterator[tuple[str, bool]]:
+    """(clause, is a question)"""
+    pieces = _SENTENCE.split(text)
+    for index in range(0, len(pieces), 2):
+        mark = pieces[index + 1] if index + 1 < len(pieces) else ""
+        for part in _joined(_SPLIT.split(pieces[index])):
+            bare = _LEAD.sub("", part.strip(" ,-")).strip(" ,-")
+            if bare:
+                yield bare, "?" in mark
+
+
+def _joined(parts: list[str]) -> Iterator[str]:
+    """ "my wife" + "I are away" was one subject."""
+    waiting = ""
+    for part in parts:
+        part = f"{waiting} and {part}" if waiting else part
+        waiting = part if re.fullmatch(r"(?:my|our) [\w']+(?: \w+)?", part.strip(), re.I) else ""
+        if not waiting:
+            yield part
+    if waiting:
+        yield waiting
+
+
+def _clause(part: str, question: bool, about: str) -> Clause | None:
+    name = _CALL_ME.match(part) or _I_AM.match(part)
+    if name and not _NO_NAME.search(name["name"]) or (name and "name" in part.lower()):
+        given = name["name"][:1].upper() + name["name"][1:]
+        return Clause(part, f"The user is called {given}.", "user", "statement", not question)
+    request = _REQUEST.match(part)
+    if request:
+        note = _requested(request["what"])
+        dated = bool(values(part)) or bool(_REMIND.match(request["what"]))
+        return Clause(part, note, "user", "request", dated)
+    if _FRAGMENT.match(part) and any(value.kind != "part" for value in values(part)):
+        wanted = re.sub(r",? please$", "", part.rstrip(" ."), flags=re.I)
+        return Clause(
+            part,
+            f"The user wants {_swap(wanted[0].lower() + wanted[1:])}.",
+            "user",
+            "request",
+            True,
+        )
+    if question or _QUESTION.match(part):
+        return Clause(part, "", "", "other", False)
+    subject = _subject(part, about)
+    if not subject:
+        return Clause(part, "", "", "other", False)
+    note = _outside(part, about)
+    if _SMALL.search(note):
+        return Clause(part, "", subject, "other", False)
+    dated = any(value.kind != "count" for value in values(part)) and subject not in ("it", "that")
+    return Clause(part, note, subject, "statement", dated or bool(_SURE.search(note)))
+
+
+def _subject(part: str, about: str) -> str:
+    """ "user", the words it is about, or "" when this is no statement."""
+    if _USER.match(part):
+        return "user"
+    pronoun = _PRONOUN.match(part)
+    if pronoun and pronoun.group().lower() not in ("it", "its"):
+        return about or pronoun.group().lower()
+    if re.match(r"^(?:it|that|this)(?:'s| is| was| will)\b", part, re.I):
+        return "it"
+    found = _ABOUT.match(part)
+    if found:
+        return re.sub(r"^(?:my|our|the)\s+", "", found["np"].strip(), flags=re.I).lower()
+    return ""
+
+
+def _next_about(part: str, clause: Clause, about: str) -> str:
+    """Whom "he", "she" or "they" means in the next clause, as words of a note."""
+    have = _HAVE.match(part)
+    if have:
+        return f"the user's {have['who']}" + (f" {have['name']}" if have["name"] else "")
+    found = _ABOUT.match(part)
+    if clause.kind == "statement" and found and not _PRONOUN.match(part):
+        words = re.sub(r"'s name$", "", found["np"].strip())
+        return _swap(words)
+    return about
+
+
+def _requested(what: str) -> str:
+    what = what.rstrip(" .!")
+    if _REMIND.match(what):
+        what = "be reminded" + _REMIND.sub("", what)
+    elif what.lower().startswith(("get me ", "get us ", "find me ")):
+        return f"The user wants {_swap(what.split(' ', 2)[2])}."
+    else:
+        what = what[0].lower() + what[1:]
+    return re.sub(r",? please$", "", f"The user wants to {_swap(what)}") + "."
+
+
+def _outside(part: str, about: str) -> str:
+    """The clause in the third person, as a sentence."""
+    part = part.rstrip(" .!")
+    if about:
+        part = re.sub(r"^(?:he|she|they)(?=['’ ])", about, part, flags=re.I)
+        part = re.sub(r"^(?:his|her|their)(?= )", f"{about}'s", part, flags=re.I)
+        if part.lower().startswith(about.lower()):
+            part = re.sub(r"'re\b", " are", part, count=1)
+    if _USER.match(part):
+        part = _third_person(part)
+    note = _swap(part).strip()
+    return note[:1].upper() + note[1:] + "."
+
+
+def _third_person(part: str) -> str:
+    """ "I really like tea" → "the user really likes tea"."""
+    words = _expand(part).split(" ")
+    result = ["the user"]
+    rest = words[1:]
+    while (
+        rest
+        and _ADVERB.match(rest[0].lower())
+        and not (rest[0].lower() == "do" and len(rest) > 1 and rest[1].lower() == "not")
+    ):
+        if rest[0].lower() != "do":
+            result.append(rest[0])
+        rest = rest[1:]
+    if rest:
+        result.append(_verb(rest[0], rest[1] if len(rest) > 1 else ""))
+    return " ".join(result + rest[1:])
+
+
+def _expand(part: str) -> str:
+    for pattern, full in (
+        (r"^(i|we)(?:'m|'re)\b", r"\1 am"), (r"^im\b", "i am"), (r"^(i|we)'ve\b", r"\1 have"),
+        (r"^(i|we)'ll\b", r"\1 will"), (r"^(i|we)'d\b", r"\1 would"),
+        (r"\bcan't\b|\bcannot\b", "can not"), (r"\bwon't\b", "will not"), (r"n't\b", " not"),
+    ):  # fmt: skip
+        part = re.sub(pattern, full, part, flags=re.I)
+    return part
+
+
+def _verb(verb: str, after: str) -> str:
+    low = verb.lower()
+    fixed = {"am": "is", "are": "is", "have": "has", "do": "does", "go": "goes", "were": "was"}
+    if low in fixed:
+        return fixed[low]
+    if _MODAL.match(low) or (_PAST.match(low) and low not in ("need", "read", "put", "cut")):
+        return low
+    if low.endswith("y") and low[-2:-1] not in "aeiou":
+        return low[:-1] + "ies"
+    return low + ("es" if low.endswith(("s", "sh", "ch", "x", "o")) else "s")
+
+
+def _swap(text: str) -> str:
+    """First person words in any other place."""
+    for pattern, new in (
+        (r"\b(?:my|our)\b", "the user's"), (r"\b(?:mine|ours)\b", "the user's"),
+        (r"\b(?:me|us)\b", "the user"), (r"\bmyself\b|\bourselves\b", "themselves"),
+        (r"\b(?:i|we)(?:'m| am|'re| are)\b", "the user is"), (r"\b(?:i|we)(?:'ve| have)\b", "the user has"),
+        (r"\b(?:i|we)'d\b", "the user would"), (r"\b(?:i|we)'ll\b", "the user will"),
+        (r"\b(?:i|we)\b", "the user"), (r"^(it|that|he|she)'s\b", r"\1 is"),
+    ):  # fmt: skip
+        text = re.sub(pattern, new, text, flags=re.I)
+    return text
+
+
+def subject_of(note: str) -> str:
+    """The first words of a note that say whom it is about, lower case."""
+    low = note.lower()
+    if low.startswith("the user's "):
+        return " ".join(low[len("the user's ") :].split()[:3])
+    return "user" if low.startswith("the user") else " ".join(low.split()[:3])
+
+
+def negative(text: str) -> bool:
+    """True for a text that denies something."""
+    found = {"not", "never", "no", "without", "nor", "neither", "dislike", "hardly"}
+    return bool(found & set(stems(text)))
