@@ -40,7 +40,8 @@ from assistant.mind.prompt import reply_messages
 from assistant.mind.state import State
 from assistant.mouth import Mouth, Page, Speech
 from assistant.stages import Clock, LanguageModel, Microphone, Recognizer, Speaker, Voice
-from assistant.tts import PiperVoices, language_of
+from assistant.speakable import language_of
+from assistant.tts import PiperVoices
 from assistant.turns import Turns
 from assistant.vad import load_vad
 from assistant.weights import find

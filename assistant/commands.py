@@ -13,7 +13,7 @@ from assistant.app import Chat, Source, Talk, file_source
 from assistant.config import Config
 from assistant.console import Console, loading
 from assistant.loop import Typed
-from assistant.tts import language_of
+from assistant.speakable import language_of
 
 
 def talk(
