@@ -27,6 +27,8 @@ _INBOX_BLOCKS = 2048
 _STALL_SECONDS = 1.0
 """A microphone that gives nothing for so long is gone."""
 _RETRY_SECONDS = 1.0
+_SETTLE_SECONDS = 0.1
+"""The first blocks of a stream come at odd times and may hold a click; they are not used."""
 _TELL_LOSS_EVERY = 60.0
 """Seconds between two reports of lost sound."""
 
@@ -84,6 +86,7 @@ class DeviceMicrophone:
         self._lost_told = 0.0
         self._offset = 0.0
         self._rate = RATE
+        self._settling = 0
         self.lost_seconds = 0.0
         """sound that came faster than it was taken"""
         self.overflows = 0
@@ -120,8 +123,8 @@ class DeviceMicrophone:
             except (TimeoutError, Closed):
                 self._stalls += 1
                 return
-            if item is None:
-                return
+            if item is None:  # woken to see whether the stream is still ours
+                continue
             block, end = item
             self._stalls = 0
             self._offset = timeline.arrived(len(block), end)
@@ -129,19 +132,24 @@ class DeviceMicrophone:
             yield Audio(block if opened.rate == RATE else convert.resample_chunk(block), RATE)
 
     def _take(self, data: Samples, count: int, times: Any, status: Any) -> None:
-        """PortAudio's callback: copy and leave."""
-        rate = self._rate
-        late = times.currentTime - times.inputBufferAdcTime
-        late = late if count / rate <= late < 1 else count / rate
-        self._clock.start(ago=late)
+        """PortAudio's callback: copy and leave.
+
+        A block's last sample is taken when the block arrives; `times` is not used, because sound
+        servers report capture times that are off by a third of a second.
+        """
+        if self._settling > 0:
+            self._settling -= count
+            return
+        self._clock.start(ago=count / self._rate)
         if status.input_overflow:
             self.overflows += 1
-        if not self._inbox.offer((data[:, 0].copy(), self._clock.now() - late + count / rate)):
-            self.lost_seconds += count / rate
+        if not self._inbox.offer((data[:, 0].copy(), self._clock.now())):
+            self.lost_seconds += count / self._rate
 
     def _open_device(self) -> None:
         opened = devices.open_stream(self._device, "input", (RATE,), self._take)
         self._rate = opened.rate
+        self._settling = int(_SETTLE_SECONDS * opened.rate)
         self._open = opened
         if self._closing.cancelled:  # closed while it was being opened
             self._release()
