@@ -35,8 +35,6 @@ from assistant.memory.store import (
     load_turns,
     open_session,
 )
-from assistant.mind.notes import note_messages
-from assistant.mind.prompt import reply_messages
 from assistant.mind.state import State
 from assistant.mouth import Mouth, Page, Speech
 from assistant.stages import Clock, LanguageModel, Microphone, Recognizer, Speaker, Voice
@@ -45,7 +43,7 @@ from assistant.tts import PiperVoices
 from assistant.turns import Turns
 from assistant.vad import load_vad
 from assistant.weights import find
-from assistant.workers import CancelToken, Worker
+from assistant.workers import Worker
 
 NAME = "keepsake"
 ECHO_TAIL = 0.25
@@ -204,13 +202,12 @@ def _restored(store: Store, session: str, tell: Tell) -> State:
 
 
 def warm_prompts(mind: Mind, progress: Progress) -> None:
-    """Evaluate both prompts' prefixes, then queue what an earlier run left undone."""
-    never = CancelToken()
+    """Evaluate the reply's prefix; behind it the notes' prefix and what an earlier run left."""
     progress("reading the notes about you")
-    conversation = mind.conversation
-    mind.replies.prepare(reply_messages(conversation.state, conversation.recent(), "", "en"), never)
-    mind.notes.prepare(note_messages("", "en", ""), never)
-    for turn in conversation.queued():
+    mind.scribe.enqueue(None)
+    mind.scribe.activity.wait_idle()
+    mind.scribe.warm()
+    for turn in mind.conversation.queued():
         mind.scribe.enqueue(turn)
 
 

@@ -55,6 +55,7 @@ class Scribe:
         self._clock = clock
         self._tell = tell
         self._inbox: Inbox[int | None] = Inbox(256)
+        self._warm = True
         self._ending = CancelToken()
         self.gate = Gate()
         self.activity = Activity()
@@ -65,10 +66,18 @@ class Scribe:
         if not self._inbox.offer(turn):
             self.activity.end()  # it stays queued in the table and is taken up at the next start
 
+    def warm(self) -> None:
+        """Evaluate the worked examples of the notes prompt before the first note needs them."""
+        self._warm = False
+        self.enqueue(None)
+
     def run(self) -> None:
         """Blocks until `end`."""
         for turn in self._inbox:
             try:
+                if not self._warm:
+                    self._warm = True
+                    self._notes.prepare(note_messages("", "en", ""), self._ending)
                 if turn is not None and not self._ending.cancelled:
                     self._take(turn)
                 if not len(self._inbox):
