@@ -169,7 +169,7 @@ def build_mind(
         engines.replies,
         config.mind,
         clock,
-        lambda event: later[0].tell(event),  # noqa: PLW0108 - the loop does not exist yet
+        lambda event: later[0].tell(event),  # the loop does not exist yet
     )
     voice = mouth(tell)
     talk = Turns(
@@ -264,6 +264,8 @@ class Talk:
         self.clock = (
             RealClock() if source.segments is None else FrameClock(realtime=not source.fast)
         )
+        if source.segments is None:
+            choose(config.audio.mic, "input")  # no microphone: say so before models are loaded
         detector = load_vad(config.vad, find)
         recording = None
         if source.record is not None:
@@ -275,8 +277,6 @@ class Talk:
 
         speaker = self._speaker(config, source, recording, trouble)
         self._closers.callback(speaker.close)
-        if source.segments is None:
-            choose(config.audio.mic, "input")  # no microphone: say so before models are loaded
         self.engines = load_engines(config, progress, speech=True, closers=self._closers)
         voice = self.engines.voice
         assert voice is not None
