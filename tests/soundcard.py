@@ -55,7 +55,7 @@ class VirtualCard:
         env = {key: value for key, value in self.env.items() if key != "PULSE_SERVER"}
         with (self._folder / "server.log").open("wb") as log:
             self._server = subprocess.Popen(
-                ["pulseaudio", "-n", "-F", script, "--daemonize=no", "--use-pid-file=no",
+                ["pulseaudio", "-n", "-F", str(script), "--daemonize=no", "--use-pid-file=no",
                  "--exit-idle-time=-1", "--realtime=no", "--high-priority=no"],
                 env=env, stdout=log, stderr=log,
             )  # fmt: skip

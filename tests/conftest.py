@@ -1,0 +1,55 @@
+"""What several tests need: test material, weights, a virtual sound card."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from assistant.config import ROOT
+from assistant.errors import ModelError
+from assistant.weights import find
+from tests.soundcard import VirtualCard, missing
+
+
+@pytest.fixture(scope="session")
+def testdata() -> Path:
+    """The folder of recordings and dialogues; it is not part of the product."""
+    folder = Path(os.environ.get("ASSISTANT_TESTDATA") or ROOT.parent / "shared" / "testdata")
+    if not folder.is_dir():
+        pytest.skip(f"no test material at {folder} (set ASSISTANT_TESTDATA)")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def weights() -> Callable[[str, str], Path]:
+    """`weights(name, kind)` finds a model, or skips the test."""
+
+    def found(name: str, kind: str) -> Path:
+        try:
+            return find(name, kind)
+        except ModelError as error:
+            pytest.skip(f"weights are not here: {error}")
+
+    return found
+
+
+@pytest.fixture(scope="session")
+def virtual_card() -> Iterator[VirtualCard]:
+    """A private PulseAudio with a virtual microphone and a virtual speaker."""
+    if reason := missing():
+        pytest.skip(f"no virtual sound card: {reason}")
+    # its own short path: a socket's name may have 107 characters only
+    with tempfile.TemporaryDirectory(prefix="card") as folder:
+        card = VirtualCard(Path(folder))
+        try:
+            card.__enter__()
+        except RuntimeError as error:
+            pytest.skip(f"PulseAudio does not start here: {error}")
+        try:
+            yield card
+        finally:
+            card.__exit__()
