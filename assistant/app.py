@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import logging
-import logging.handlers
-import re
-import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-
-from platformdirs import user_data_path
 
 from assistant.audio import files
 from assistant.audio.devices import choose
@@ -22,30 +16,21 @@ from assistant.clock import FrameClock, RealClock
 from assistant.config import Config
 from assistant.ears import Ears
 from assistant.endpoint import Endpoint
-from assistant.errors import ConfigError, StorageError
 from assistant.events import Audio, Ended, Failed
+from assistant.home import Home, open_home
 from assistant.llm import Weights
-from assistant.loop import Loop, Shown
+from assistant.loop import Loop, Notice, Shown
 from assistant.memory.cache import Conversation
-from assistant.memory.extract import Scribe
-from assistant.memory.store import (
-    Store,
-    current_version,
-    load_state,
-    load_turns,
-    open_session,
-)
-from assistant.mind.state import State
+from assistant.memory.extract import Noted, Scribe
 from assistant.mouth import Mouth, Page, Speech
-from assistant.stages import Clock, LanguageModel, Microphone, Recognizer, Speaker, Voice
 from assistant.speakable import language_of
+from assistant.stages import Clock, LanguageModel, Microphone, Recognizer, Speaker, Voice
 from assistant.tts import PiperVoices
 from assistant.turns import Turns
 from assistant.vad import load_vad
 from assistant.weights import find
 from assistant.workers import Worker
 
-NAME = "keepsake"
 ECHO_TAIL = 0.25
 """seconds for which the room still holds our own voice"""
 DRAIN_SECONDS = 30.0
@@ -53,49 +38,34 @@ DRAIN_SECONDS = 30.0
 NOTES_CONTEXT = 1536
 """tokens: the worked examples, a long utterance and its notes"""
 
-Tell = Callable[[Failed], None]
+Tell = Callable[[Noted | Failed], None]
 Progress = Callable[[str], None]
 
 
-def data_folder(config: Config) -> Path:
-    """Where database and logs live: the platform's user data folder unless set."""
-    if config.data.dir:
-        return Path(config.data.dir).expanduser()
-    return user_data_path(NAME, appauthor=False)
+class Line:
+    """Troubles are told before the loop exists (on the screen) and after (to the loop)."""
+
+    def __init__(self, show: Callable[[Shown], None]) -> None:
+        self.show = show
+        self._loop: Loop | None = None
+
+    def connect(self, loop: Loop) -> None:
+        self._loop = loop
+
+    def tell(self, event: Noted | Failed) -> None:
+        if self._loop is not None:
+            self._loop.tell(event)
+        elif isinstance(event, Failed):
+            self.show(event)
 
 
-def bank_id(name: str) -> str:
-    """A stable id for a person's name in any spelling (C1). ConfigError when nothing is left."""
-    plain = unicodedata.normalize("NFKC", name).casefold()
-    bank = re.sub(r"\W+", "-", plain).strip("-_")
-    if not bank:
-        raise ConfigError(f"memory.bank {name!r} holds no letter or digit; give the bank a name.")
-    return bank
-
-
-def start_log(config: Config, folder: Path) -> None:
-    """Log to a bounded file in the data folder; what was said only with log.content."""
-    handler = logging.handlers.RotatingFileHandler(
-        folder / "assistant.log", maxBytes=1_000_000, backupCount=3, encoding="utf-8"
-    )
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    root = logging.getLogger("assistant")
-    root.handlers[:] = [handler]
-    root.propagate = False
-    root.setLevel(config.log.level.upper())
-
-
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Mind:
     """The conversation, what answers it and what takes notes of it."""
 
     conversation: Conversation
-    store: Store
-    replies: LanguageModel
-    notes: LanguageModel
     scribe: Scribe
     loop: Loop
-    resumed: bool
 
 
 @dataclass(slots=True)
@@ -104,9 +74,9 @@ class Engines:
 
     replies: LanguageModel
     notes: LanguageModel
+    closers: ExitStack
     recognizer: Recognizer | None = None
     voice: Voice | None = None
-    closers: ExitStack = field(default_factory=ExitStack)
 
 
 def load_engines(
@@ -122,7 +92,8 @@ def load_engines(
     progress("language model")
     weights = Weights.load(config.llm, paths["llm"], gpu_layers=config.llm.gpu_layers)
     closers.callback(weights.close)
-    engines = Engines(weights.context(config.llm.context), weights.context(NOTES_CONTEXT))
+    replies, notes = weights.context(config.llm.context), weights.context(NOTES_CONTEXT)
+    engines = Engines(replies, notes, closers)
     if speech:
         from assistant.asr import Whisper
 
@@ -137,68 +108,34 @@ def load_engines(
 
 
 def build_mind(
-    config: Config,
-    engines: Engines,
-    mouth: Callable[[Tell], Mouth],
-    clock: Clock,
-    show: Callable[[Shown], None],
-    closers: ExitStack,
+    config: Config, home: Home, engines: Engines, mouth: Mouth, clock: Clock, line: Line
 ) -> Mind:
-    """Open the data, take up the session where it was left, start the scribe."""
-    folder = data_folder(config)
-    later: list[Loop] = []  # the store exists before the loop that hears of its troubles
-
-    def tell(event: Failed) -> None:
-        if later:
-            later[0].tell(event)
-        else:
-            show(event)
-
-    store = Store(folder, tell)
-    closers.callback(store.close)
-    start_log(config, folder)
-    bank, hours = bank_id(config.memory.bank), config.memory.session_hours
-    session = store.submit(open_session(bank, clock.wall(), hours)).result()
-    state = _restored(store, session.id, tell)
-    turns = store.submit(load_turns(session.id, config.mind.recent_turns)).result()
-    conversation = Conversation(session.id, state, turns, config.mind.recent_turns)
+    """Turns, scribe and loop around a conversation."""
     scribe = Scribe(
-        conversation,
-        store,
+        home.conversation,
+        home.store,
         engines.notes,
         engines.replies,
         config.mind,
         clock,
-        lambda event: later[0].tell(event),  # the loop does not exist yet
+        line.tell,
     )
-    voice = mouth(tell)
-    talk = Turns(
-        conversation,
-        store,
+    turns = Turns(
+        home.conversation,
+        home.store,
         engines.replies,
         scribe,
-        voice,
+        mouth,
         clock,
-        tell,
+        line.tell,
         max_tokens=config.llm.max_reply_tokens,
     )
-    loop = Loop(engines.recognizer, talk, voice, scribe.gate, clock, show)
-    later.append(loop)
+    loop = Loop(engines.recognizer, turns, mouth, scribe.gate, clock, line.show)
+    line.connect(loop)
     worker = Worker("scribe", scribe.run).start()
-    closers.callback(worker.join)
-    closers.callback(scribe.end)
-    return Mind(conversation, store, engines.replies, engines.notes, scribe, loop, session.resumed)
-
-
-def _restored(store: Store, session: str, tell: Tell) -> State:
-    """The stored state; one that cannot be read is told, and left for a person to see."""
-    stored = store.submit(load_state(session)).result()
-    try:
-        return State.from_dict(stored)
-    except ValueError as error:
-        tell(Failed("memory", StorageError(f"The stored state cannot be read ({error}).")))
-        version = store.submit(lambda db: current_version(db, session)).result()
-        return State(version=version)
+    engines.closers.callback(worker.join)
+    engines.closers.callback(scribe.end)
+    return Mind(home.conversation, scribe, loop)
 
 
 def warm_prompts(mind: Mind, progress: Progress) -> None:
@@ -267,30 +204,26 @@ class Talk:
         if source.segments is None:
             choose(config.audio.mic, "input")  # no microphone: say so before models are loaded
         detector = load_vad(config.vad, find)
+        line = Line(show)
+        home = open_home(config, self.clock.wall(), line.tell, self._closers)
         recording = None
         if source.record is not None:
-            recording = Recording(source.record)
+            recording = Recording(source.record, line.tell)
             self._closers.callback(recording.close)
-
-        def trouble(event: Failed) -> None:
-            self.mind.loop.tell(event)
-
-        speaker = self._speaker(config, source, recording, trouble)
+        speaker = self._speaker(config, source, recording, line.tell)
         self._closers.callback(speaker.close)
         self.engines = load_engines(config, progress, speech=True, closers=self._closers)
         voice = self.engines.voice
         assert voice is not None
-        self.mind = build_mind(
-            config,
-            self.engines,
-            lambda tell: Speech(voice, speaker, self.clock, tell, lambda text: None, language_of),
-            self.clock,
-            show,
-            self._closers,
-        )
+
+        def notice(text: str) -> None:
+            show(Notice(text))
+
+        mouth = Speech(voice, speaker, self.clock, line.tell, notice, language_of)
+        self.mind = build_mind(config, home, self.engines, mouth, self.clock, line)
         warm_prompts(self.mind, progress)
         self._speaker_used = speaker
-        self.microphone = self._microphone(config, source, trouble)
+        self.microphone = self._microphone(config, source, line.tell)
         deaf = config.audio.echo == "mute" and source.segments is None
         ears = Ears(
             self.microphone,
@@ -364,15 +297,11 @@ class Chat:
             guard.callback(self._closers.close)
             self.clock = RealClock()
             self.clock.start()
+            line = Line(show)
+            home = open_home(config, self.clock.wall(), line.tell, self._closers)
             self.engines = load_engines(config, progress, speech=False, closers=self._closers)
-            self.mind = build_mind(
-                config,
-                self.engines,
-                lambda tell: Page(self.clock, say),
-                self.clock,
-                show,
-                self._closers,
-            )
+            mouth = Page(self.clock, say)
+            self.mind = build_mind(config, home, self.engines, mouth, self.clock, line)
             warm_prompts(self.mind, progress)
             self._loop = Worker("loop", self.mind.loop.run).start()
             guard.pop_all()

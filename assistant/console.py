@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import Any
 
 from assistant.events import Failed, Turn
-from assistant.loop import Finished, Replied, Said, Shown
+from assistant.loop import Finished, Notice, Replied, Said, Shown
 from assistant.workers import Lock
 
 
@@ -35,6 +35,8 @@ class Console:
         with self._lock:
             if isinstance(event, Failed):
                 self._failed(event)
+            elif isinstance(event, Notice):
+                print(event.text, file=sys.stderr, flush=True)
             elif self._json:
                 if isinstance(event, Finished):
                     self._line(json.dumps(turn_record(event.turn), ensure_ascii=False))

@@ -78,7 +78,16 @@ class _Check:
 
 
 Event = SpeechStarted | Paused | Utterance | Typed | Noted | Failed | Ended | _Silenced | _Check
-Shown = Said | Replied | Finished | Failed
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """For the screen: something a person should know, once."""
+
+    text: str
+
+
+Shown = Said | Replied | Finished | Notice | Failed
 
 
 class Loop:

@@ -116,7 +116,7 @@ class Speech:
         speaker: Speaker,
         clock: Clock,
         tell: Callable[[Failed], None],
-        show: Callable[[str], None],
+        notice: Callable[[str], None],
         language_of: Callable[[str, str], str],
     ) -> None:
         """`language_of(text, expected)` tells which language a sentence is really in."""
@@ -125,7 +125,7 @@ class Speech:
         self._speaker = speaker
         self._clock = clock
         self._tell = tell
-        self._show = show
+        self._notice = notice
         self._unspoken: set[str] = set()
 
     def deliver(
@@ -195,14 +195,13 @@ class Speech:
 
     def _shown(self, text: str, delivery: Delivery) -> None:
         now = self._clock.now()
-        self._show(text)
         delivery.placed.append(Placed(text, now, now))
 
     def _say_it_is_shown(self, language: str, delivery: Delivery) -> None:
         if language in self._unspoken:
             return
         self._unspoken.add(language)
-        self._show(words("no_voice", language, code=language))
+        self._notice(words("no_voice", language, code=language))
         for spoken_in in sorted(self._voice.languages)[:1]:
             for audio in self._voice.synthesize(words("only_shown", spoken_in), spoken_in):
                 at = self._speaker.play(audio)

@@ -20,7 +20,7 @@ LEVELS = [
     {"weights", "audio", "vad", "endpoint", "llm", "chat", "asr", "tts", "mind"},
     {"memory", "mouth", "ears", "skills"},
     {"turns"},
-    {"loop"},
+    {"loop", "home"},
     {"app", "testing"},
     {"console"},
     {"demo", "commands", "say", "bench", "servers"},

@@ -1,0 +1,97 @@
+"""Where things are kept: data folder, log, and the session taken up where it was left."""
+
+from __future__ import annotations
+
+import logging
+import logging.handlers
+import re
+import unicodedata
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from platformdirs import user_data_path
+
+from assistant.config import Config
+from assistant.errors import ConfigError, StorageError
+from assistant.events import Failed
+from assistant.memory.cache import Conversation
+from assistant.memory.store import (
+    Store,
+    current_version,
+    load_state,
+    load_turns,
+    open_session,
+)
+from assistant.mind.state import State
+
+NAME = "keepsake"
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """An open data folder with the conversation in it."""
+
+    store: Store
+    conversation: Conversation
+
+
+def open_home(
+    config: Config, now: float, tell: Callable[[Failed], None], closers: ExitStack
+) -> Home:
+    """Claim the data folder and load the bank's session. Raises ConfigError, StorageError."""
+    bank = bank_id(config.memory.bank)
+    folder = data_folder(config)
+    store = Store(folder, tell)
+    closers.callback(store.close)
+    _start_log(config, folder)
+    session = store.submit(open_session(bank, now, config.memory.session_hours)).result()
+    state = _restored(store, session.id, tell)
+    recent = config.mind.recent_turns
+    turns = store.submit(load_turns(session.id, recent)).result()
+    return Home(store, Conversation(session.id, state, turns, recent))
+
+
+def data_folder(config: Config) -> Path:
+    """Where database and logs live: the platform's user data folder unless set."""
+    if config.data.dir:
+        return Path(config.data.dir).expanduser()
+    return user_data_path(NAME, appauthor=False)
+
+
+def bank_id(name: str) -> str:
+    """A stable id for a person's name in any spelling (C1). ConfigError when nothing is left."""
+    plain = unicodedata.normalize("NFKC", name).casefold()
+    bank = re.sub(r"\W+", "-", plain).strip("-_")
+    if not bank:
+        raise ConfigError(f"memory.bank {name!r} holds no letter or digit; give the bank a name.")
+    return bank
+
+
+def _start_log(config: Config, folder: Path) -> None:
+    """Log to a bounded file in the data folder; what was said only with log.content."""
+    try:
+        handler = logging.handlers.RotatingFileHandler(
+            folder / "assistant.log", maxBytes=1_000_000, backupCount=3, encoding="utf-8"
+        )
+    except OSError as error:
+        raise StorageError(f"{folder}: the log cannot be written ({error}).") from None
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    root = logging.getLogger("assistant")
+    for old in root.handlers:
+        old.close()
+    root.handlers[:] = [handler]
+    root.propagate = False
+    root.setLevel(config.log.level.upper())
+
+
+def _restored(store: Store, session: str, tell: Callable[[Failed], None]) -> State:
+    """The stored state; one that cannot be read is told, and left for a person to see."""
+    stored = store.submit(load_state(session)).result()
+    try:
+        return State.from_dict(stored)
+    except ValueError as error:
+        tell(Failed("memory", StorageError(f"The stored state cannot be read ({error}).")))
+        version = store.submit(lambda db: current_version(db, session)).result()
+        return State(version=version)
