@@ -29,7 +29,11 @@ LEVELS = [
 ]
 """From the ground floor up: a room may use its own level and those below."""
 
-ROOMS = {path.name.removesuffix(".py") for path in HOUSE.iterdir()} - {"__init__", "words", "prompts"}
+ROOMS = {path.name.removesuffix(".py") for path in HOUSE.iterdir()} - {
+    "__init__",
+    "words",
+    "prompts",
+}
 
 HEAVY = {
     "faster_whisper", "ctranslate2", "llama_cpp", "piper", "onnxruntime", "sounddevice",
