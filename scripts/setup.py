@@ -1,4 +1,4 @@
-"""Do whatever set-up is missing; scripts/run and scripts/test call it with the environment's Python.
+"""Do whatever set-up is missing; scripts/run and scripts/test call it with the venv's Python.
 
     setup.py run|test KEY STAMP
 
