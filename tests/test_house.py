@@ -17,7 +17,7 @@ FILES = sorted(HOUSE.rglob("*.py"))
 LEVELS = [
     {"errors", "wording", "workers", "events", "speakable"},
     {"stages", "config", "clock"},
-    {"weights", "audio", "vad", "endpoint", "llm", "chat", "asr", "tts", "mind"},
+    {"weights", "audio", "vad", "endpoint", "llm", "chat", "asr", "evidence", "tts", "mind"},
     {"memory", "mouth", "ears", "skills"},
     {"turns"},
     {"loop", "home"},
@@ -37,7 +37,7 @@ ROOMS = {path.name.removesuffix(".py") for path in HOUSE.iterdir()} - {
 
 HEAVY = {
     "faster_whisper", "ctranslate2", "llama_cpp", "piper", "onnxruntime", "sounddevice",
-    "soundfile", "soxr", "av", "rich", "jiwer", "whisper_normalizer", "psutil",
+    "soundfile", "soxr", "av", "rich", "jiwer", "whisper_normalizer", "psutil", "opencc",
 }  # fmt: skip
 """Imported where they are needed, so that `--help` and the tests start at once."""
 

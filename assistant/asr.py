@@ -1,0 +1,273 @@
+"""Speech to text with Whisper on CTranslate2.
+
+The encoder sees max(15 s, sound + 2 s) instead of the usual 30 s, which is three quarters of the
+time of a short utterance; a text that repeats itself is done again with all 30 s. Below 15 s
+loops become common. Knows nothing of turns: sound in, Transcript out.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from assistant.audio.files import RATE, resample
+from assistant.config import AsrConfig
+from assistant.errors import InputError, ModelError
+from assistant.events import Audio, Samples, Transcript
+from assistant.evidence import Evidence, loops, most_tokens, tidy, why_refused
+
+log = logging.getLogger(__name__)
+
+WINDOW = 15.0
+"""seconds the encoder sees at least"""
+MARGIN = 2.0
+"""seconds of silence after the sound; without them the last word may be cut"""
+FULL = 30.0
+"""seconds the encoder was trained on"""
+LONGEST = FULL - MARGIN
+"""seconds taken in one go; longer sound is divided at its quietest place"""
+SHORTEST = 0.1
+"""seconds; nobody says a word in less"""
+QUIETEST = 1e-4
+"""peak below which there is no sound at all (-80 dB)"""
+FRAMES_PER_SECOND = 100
+REDO_BEAM = 5
+THREADS = 4
+"""more threads than this gain nothing on short utterances"""
+UNLIKELY = 0.1
+"""how much less likely a language other than English and Chinese is before anything is heard"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Heard:
+    """One encoder window and what was decoded from it."""
+
+    evidence: Evidence
+    language: str
+    cut: bool
+    """stopped at the token limit"""
+
+
+class Whisper:
+    """Implements stages.Recognizer. One call at a time."""
+
+    def __init__(self, model: Any, config: AsrConfig) -> None:
+        """`model`: a faster_whisper.WhisperModel."""
+        from faster_whisper.tokenizer import Tokenizer
+        from faster_whisper.transcribe import get_suppressed_tokens
+
+        self._model = model
+        self._config = config
+        self._multilingual: bool = model.model.is_multilingual
+        languages = set(model.supported_languages)
+        self._languages: frozenset[str] = frozenset(languages)
+        if config.language != "auto" and config.language not in languages:
+            raise ModelError(_wrong_language(config, self._multilingual))
+        tokenizer: Any = Tokenizer
+        suppressed: Any = get_suppressed_tokens
+        self._tokenizer: Callable[[str], Any] = lambda language: tokenizer(
+            model.hf_tokenizer, self._multilingual, task="transcribe", language=language
+        )
+        self._suppress = suppressed(self._tokenizer("en"), [-1])
+        self._simplify: Any = None
+
+    @classmethod
+    def load(cls, config: AsrConfig, path: Path) -> Whisper:
+        """Load the weights in a folder. Raises ModelError when they or the device are unusable."""
+        if not (path / "tokenizer.json").is_file():
+            # the engine would ask the network for it
+            raise ModelError(f"{path / 'tokenizer.json'} is missing. Run: run.py models verify")
+        device = _device(config)
+        try:
+            return cls(_load(config, path, device), config)
+        except (RuntimeError, ValueError, OSError) as error:
+            if config.device != "auto" or device == "cpu":
+                raise ModelError(
+                    f"{path} cannot be loaded for recognition on {device} ({error}). "
+                    "Run: run.py models verify, or set asr.device and asr.compute_type to auto."
+                ) from error
+            log.warning("recognition cannot use the GPU (%s); using the CPU", error)
+            return cls(_load(config, path, "cpu"), config)
+
+    @property
+    def languages(self) -> frozenset[str]:
+        """ISO 639-1 codes this model understands."""
+        return self._languages
+
+    def warm_up(self) -> None:
+        """Run once, so that the first utterance is as quick as the others."""
+        noise = np.random.default_rng(0).normal(0, 0.01, RATE).astype(np.float32)
+        self._recognise(noise, 1.0, WINDOW, self._config.beam_size)
+
+    def transcribe(self, audio: Audio, *, speech_share: float = 1.0) -> Transcript:
+        """The words, or empty text and why. `speech_share` is what the speech detector found."""
+        samples = resample(audio, RATE).samples
+        if not np.isfinite(samples).all():
+            raise InputError("The sound holds samples that are not numbers. Check its source.")
+        if reason := self._why_not_even_tried(samples, speech_share):
+            return Transcript("", self._default_language, 0.0, reason)
+        parts = [self._piece(piece, speech_share) for piece in divide(samples)]
+        spoken = [part for part in parts if part.text]
+        if len(parts) == 1 or not spoken:
+            return parts[0]
+        language = max((part.language for part in spoken), key=_count(spoken))
+        return Transcript(
+            ("" if language == "zh" else " ").join(part.text for part in spoken),
+            language,
+            sum(part.confidence for part in spoken) / len(spoken),
+            redone=any(part.redone for part in parts),
+        )
+
+    @property
+    def _default_language(self) -> str:
+        return "en" if self._config.language == "auto" else self._config.language
+
+    def _why_not_even_tried(self, samples: Samples, speech_share: float) -> str:
+        if len(samples) < SHORTEST * RATE:
+            return "too short"
+        if float(np.abs(samples).max()) < QUIETEST:
+            return "silence"
+        if speech_share < self._config.min_speech_share:
+            return "too little speech"
+        return ""
+
+    def _piece(self, samples: Samples, speech_share: float) -> Transcript:
+        """At most LONGEST seconds."""
+        window = max(WINDOW, len(samples) / RATE + MARGIN)
+        heard = self._recognise(samples, speech_share, window, self._config.beam_size)
+        redone = (heard.cut or loops(heard.evidence.tokens)) and window < FULL
+        if redone:
+            log.debug("repetition, again with the full window: %r", heard.evidence.text)
+            heard = self._recognise(samples, speech_share, FULL, REDO_BEAM)
+        evidence = heard.evidence
+        reason = why_refused(evidence, self._config)
+        log.debug("%r log_prob %.2f no_speech %.2f %s", evidence.text, evidence.log_prob,
+                  evidence.no_speech, reason)  # fmt: skip
+        return Transcript(
+            "" if reason else evidence.text,
+            heard.language,
+            math.exp(evidence.log_prob),
+            reason,
+            redone,
+        )
+
+    def _recognise(self, samples: Samples, share: float, window: float, beam: int) -> _Heard:
+        """Features → encoder → language → decoder, on one window of `window` seconds."""
+        model = self._model
+        seconds = len(samples) / RATE
+        size = int(window * FRAMES_PER_SECOND)
+        padded = np.pad(samples, (0, max(0, int(window * RATE) - len(samples))))
+        features = model.feature_extractor(padded)[:, :size]
+        encoded = model.encode(features)
+        language = self._language(encoded)
+        tokenizer = self._tokenizer(language)
+        prompt = [*tokenizer.sot_sequence, tokenizer.no_timestamps]
+        limit = most_tokens(seconds)
+        result = model.model.generate(
+            encoded,
+            [prompt],
+            beam_size=beam,
+            max_length=min(model.max_length, len(prompt) + limit),
+            return_scores=True,
+            return_no_speech_prob=True,
+            suppress_tokens=self._suppress,
+        )[0]
+        tokens = tuple(result.sequences_ids[0])
+        evidence = Evidence(
+            self._words(tokenizer.decode(tokens), language),
+            tokens,
+            # the score leaves the end token out of the count, as faster-whisper has it
+            result.scores[0] * len(tokens) / (len(tokens) + 1),
+            result.no_speech_prob,
+            seconds,
+            share,
+        )
+        return _Heard(evidence, language, len(tokens) >= limit)
+
+    def _language(self, encoded: Any) -> str:
+        if not self._multilingual:
+            return "en"
+        if self._config.language != "auto":
+            return self._config.language
+        return likeliest(
+            {token[2:-2]: share for token, share in self._model.model.detect_language(encoded)[0]}
+        )
+
+    def _words(self, text: str, language: str) -> str:
+        if language == "zh":
+            if self._simplify is None:
+                import opencc
+
+                self._simplify = opencc.OpenCC("t2s")
+            text = self._simplify.convert(text)
+        return tidy(text)
+
+
+def likeliest(probabilities: dict[str, float]) -> str:
+    """The language, when English and Chinese are more likely than others beforehand.
+
+    Whisper hears an accent as the speaker's first language: without this English by a Chinese
+    child comes out as Welsh or Malay.
+    """
+    return max(
+        probabilities,
+        key=lambda name: probabilities[name] * (1.0 if name in ("en", "zh") else UNLIKELY),
+    )
+
+
+def divide(samples: Samples) -> list[Samples]:
+    """Pieces of at most LONGEST seconds, cut at the quietest 0.2 s of each second half."""
+    pieces = []
+    longest, hop = int(LONGEST * RATE), RATE // 50
+    while len(samples) > longest:
+        tail = samples[longest // 2 : longest]
+        power = np.square(tail[: len(tail) // hop * hop]).reshape(-1, hop).mean(axis=1)
+        smooth = np.convolve(power, np.ones(10), mode="valid")
+        cut = longest // 2 + (int(smooth.argmin()) + 5) * hop
+        pieces.append(samples[:cut])
+        samples = samples[cut:]
+    return [*pieces, samples]
+
+
+def _count(parts: list[Transcript]) -> Any:
+    return [part.language for part in parts].count
+
+
+def _wrong_language(config: AsrConfig, multilingual: bool) -> str:
+    if multilingual:
+        return f'asr.language = "{config.language}" is not a language that {config.model} knows.'
+    return (
+        f'{config.model} understands English only: set asr.language to "en" or "auto", '
+        "or asr.model to a multilingual one."
+    )
+
+
+def _device(config: AsrConfig) -> str:
+    if config.device != "auto":
+        return config.device
+    import ctranslate2
+
+    return "cuda" if ctranslate2.get_cuda_device_count() > 0 else "cpu"
+
+
+def _load(config: AsrConfig, path: Path, device: str) -> Any:
+    from faster_whisper import WhisperModel
+
+    from assistant.llm import physical_cores
+
+    kind = config.compute_type
+    if kind == "auto":
+        kind = "int8" if device == "cpu" else "float16"
+    return WhisperModel(
+        str(path),
+        device=device,
+        compute_type=kind,
+        cpu_threads=config.threads or min(physical_cores(), THREADS),
+        local_files_only=True,
+    )

@@ -1,0 +1,77 @@
+"""Did anybody really say this? Judged by figures, never by what the words are.
+
+Whisper was trained on captions, so silence and noise make it write "Thank you." or repeat itself.
+Pure functions on what the recogniser measured; they know no model.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from assistant.config import AsrConfig
+
+_REMARK = re.compile(r"\[[^\]]*\]|\([^)]*\)|（[^）]*）|【[^】]*】|\*[^*]+\*|[♪♫♬♩]+|<\|[^|]*\|>")
+_SPACE = re.compile(r"\s+")
+MIN_REPEATS = ((1, 6), (2, 4), (3, 3))
+"""(length of the repeated piece in tokens at most, repeats in a row that make a loop)"""
+LONG_REPEATS = 3
+LONGEST_PIECE = 24
+MAX_TOKENS_PER_SECOND = 15.0
+"""Quick English is 5 to 6 tokens a second, quick Chinese about 11."""
+SPARE_TOKENS = 12
+"""a short burst may still hold this many more"""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What recognition measured for one stretch of sound."""
+
+    text: str
+    """tidy"""
+    tokens: tuple[int, ...]
+    log_prob: float
+    """mean log-probability of the tokens"""
+    no_speech: float
+    """probability of Whisper's no-speech token, 0 to 1"""
+    seconds: float
+    speech_share: float
+    """share of the sound that the speech detector calls speech, 0 to 1"""
+
+
+def tidy(text: str) -> str:
+    """Words only: remarks such as [BLANK_AUDIO], (music) and notes are taken out."""
+    text = _SPACE.sub(" ", _REMARK.sub(" ", text)).strip()
+    return text if any(letter.isalnum() for letter in text) else ""
+
+
+def most_tokens(seconds: float) -> int:
+    """More tokens than anybody can say in this time are a loop."""
+    return int(SPARE_TOKENS + MAX_TOKENS_PER_SECOND * seconds)
+
+
+def loops(tokens: Sequence[int]) -> bool:
+    """True when a piece of the text is repeated in a row so often that nobody said it."""
+    for length in range(1, min(LONGEST_PIECE, len(tokens) // 2) + 1):
+        wanted = next((times for most, times in MIN_REPEATS if length <= most), LONG_REPEATS)
+        same = 0
+        for index in range(length, len(tokens)):
+            same = same + 1 if tokens[index] == tokens[index - length] else 0
+            if same >= length * (wanted - 1):
+                return True
+    return False
+
+
+def why_refused(evidence: Evidence, config: AsrConfig) -> str:
+    """The check that refuses this text, "" when it stands."""
+    if not evidence.text:
+        return "no words"
+    if loops(evidence.tokens):
+        return "the same words over and over"
+    if evidence.log_prob < config.log_prob_threshold:
+        return "the words are unsure"
+    unsure = evidence.log_prob < config.log_prob_threshold / 2
+    if evidence.no_speech > config.no_speech_threshold and unsure:
+        return "it does not sound like speech"
+    return ""
