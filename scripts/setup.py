@@ -172,7 +172,7 @@ class Llama:
     def _build(self, plan: Plan, key: str) -> Path | None:
         compiler(self._steps)
         build = Build(self._steps, self._entry, plan, self._wheels.folder / "build" / key)
-        with self._steps.step(f"llama.cpp, {plan.name} build: compiling, 5 to 15 minutes"):
+        with self._steps.step(f"llama.cpp, {plan.name} build: compiling (5 to 15 minutes)"):
             wheel = build.wheel()
             kept = self._wheels.put(key, wheel) if wheel else None
         build.clean()
