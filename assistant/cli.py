@@ -170,6 +170,18 @@ def say(options: Options, text: str, output: Path | None, speaker: str | None) -
 
 
 @cli.command()
+@click.argument(
+    "files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE..."
+)
+@click.pass_obj
+def transcribe(options: Options, files: tuple[Path, ...]) -> int:
+    """Print what is said in sound files."""
+    from assistant.transcribe import run
+
+    return run(files, options.config, options.emit, as_json=options.json)
+
+
+@cli.command()
 @click.pass_obj
 def devices(options: Options) -> None:
     """List microphones and speakers."""

@@ -23,7 +23,7 @@ LEVELS = [
     {"loop", "home"},
     {"app", "testing"},
     {"console"},
-    {"demo", "commands", "say", "bench", "servers"},
+    {"demo", "commands", "say", "transcribe", "bench", "servers"},
     {"cli"},
     {"__main__"},
 ]
