@@ -155,20 +155,27 @@ def _readable(text: str, language: str) -> str:
         text = re.sub(rf"[{_HAN}\u3040-\u30ff\uac00-\ud7af]+", " ", text)
     kept = "".join(char if _has_sound(char) else " " for char in text)
     kept = re.sub(r"\s+", " ", kept)
-    kept = re.sub(r"\s+([,.;:!?)])", r"\1", kept)
-    return re.sub(r"([.,;:])(?=[,;:.!?])", "", kept).strip(" ,;:")
+    kept = re.sub(r"\s+([,.;:!?)，。；：！？、）])", r"\1", kept)
+    return re.sub(r"([.,;:])(?=[,;:.!?])", "", kept).lstrip(" ,;:.!?)").rstrip()
 
 
 def _has_sound(char: str) -> bool:
+    """Letters, digits, marks that belong to them, and signs that are read or make a pause."""
     kind = unicodedata.category(char)
-    return (
-        kind[0] in "LNP" or (kind in ("Zs", "Mn", "Mc", "Sc") and char < "\ufe00") or char in "+=<>"
-    )
+    if kind[0] == "P":
+        return char not in "#*`_[]{}\\"
+    marks = kind in ("Mn", "Mc") and not "\ufe00" <= char <= "\ufe0f"
+    return kind[0] in "LN" or kind in ("Zs", "Sc") or marks or char in "+=<>"
 
 
-def _digits(text: str) -> str:
-    """One by one, 0 as "oh"."""
-    return " ".join("oh" if digit == "0" else digit for digit in text)
+def _digits(text: str, zero: str = "zero") -> str:
+    """One by one."""
+    return " ".join(zero if digit == "0" else digit for digit in text)
+
+
+def _code(match: re.Match[str]) -> str:
+    """A302 is said A3 oh 2: a digit stays at the letter, or "A" is read as an article."""
+    return match[1] + _digits(match[2], "oh")
 
 
 def _time(match: re.Match[str]) -> str:
@@ -178,7 +185,7 @@ def _time(match: re.Match[str]) -> str:
     if minute == "00":
         said = str(hour) if half else f"{hour} o'clock"
     else:
-        said = f"{hour} {_digits(minute) if minute[0] == '0' else minute}"
+        said = f"{hour} {_digits(minute, 'oh') if minute[0] == '0' else minute}"
     return f"{said} {half.strip()}" if half else said
 
 
@@ -188,7 +195,7 @@ def _year(match: re.Match[str]) -> str:
         return match[0]  # two thousand five
     if rest == "00":
         return f"{century} hundred"
-    return f"{century} {_digits(rest) if rest[0] == '0' else rest}"
+    return f"{century} {_digits(rest, 'oh') if rest[0] == '0' else rest}"
 
 
 def _date(match: re.Match[str]) -> str:
@@ -206,7 +213,7 @@ _ENGLISH_NUMBERS: list[tuple[str, Callable[[re.Match[str]], str]]] = [
     (r"\b(?:\d{3}-)?\d{3}-\d{4}\b", lambda m: ", ".join(map(_digits, m[0].split("-")))),
     (r"(?<![\d.,$])\b0\d+\b(?![.,]\d)", lambda m: _digits(m[0])),
     (r"(?<![\d.,])\b\d{7,}\b(?![.,]\d)", lambda m: _digits(m[0])),
-    (r"\b([A-Z]{1,3})-?(\d{3,})\b", lambda m: f"{m[1]} {_digits(m[2])}"),
+    (r"\b([A-Z]{1,3})-?(\d{3,})\b", _code),
     (r"(?<=\d)\s*[-–—]\s*(?=\d)|(?<=\d[AaPp][Mm])[-–—](?=\d)", lambda m: " to "),
     (r"(?<![\d.,:])\b(?:1[1-9]|20)\d\d\b(?![\d:]|[.,]\d)", _year),
 ]  # fmt: skip

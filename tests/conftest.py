@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from assistant.audio import files
 from assistant.config import ROOT
 from assistant.errors import ModelError
+from assistant.events import Audio
 from assistant.weights import find
 from tests.soundcard import VirtualCard, missing
 
@@ -53,3 +55,19 @@ def virtual_card() -> Iterator[VirtualCard]:
             yield card
         finally:
             card.__exit__()
+
+
+@pytest.fixture(scope="session")
+def listener(weights: Callable[[str, str], Path]) -> Callable[[Audio], str]:
+    """Plain recognition, to hear whether something was said aloud right."""
+    path = weights("whisper-base", "asr")
+    from faster_whisper import WhisperModel
+
+    model = WhisperModel(str(path), device="cpu", compute_type="int8", cpu_threads=2)
+
+    def listen(audio: Audio) -> str:
+        samples = files.resample(audio, files.RATE).samples
+        segments, _ = model.transcribe(samples, language="en", beam_size=2)
+        return " ".join(segment.text.strip() for segment in segments)
+
+    return listen

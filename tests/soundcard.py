@@ -85,7 +85,7 @@ class VirtualCard:
     def recording(self, wav: Path) -> Iterator[None]:
         """What the virtual speaker plays meanwhile, as a mono WAV at 16 kHz."""
         command = ["parecord", "-d", "spk_out.monitor", "--file-format=wav", "--rate=16000",
-                   "--channels=1", "--format=s16le", "--latency-msec=50", wav]  # fmt: skip
+                   "--channels=1", "--format=s16le", "--latency-msec=50", str(wav)]  # fmt: skip
         process = subprocess.Popen(command, env=self.env)
         time.sleep(0.5)
         try:
