@@ -57,6 +57,8 @@ def missing_packages(mode: str) -> dict[str, str]:
     # The very search by which the sound library finds it.
     if not ctypes.util.find_library("portaudio"):
         wanted["libportaudio2"] = "no microphone or speaker can be used; files and chat work"
+    if not ctypes.util.find_library("gomp"):
+        wanted["libgomp1"] = "llama.cpp does not start"
     if mode == "test":
         skipped = "the tests on a virtual sound card are skipped"
         if not (shutil.which("pulseaudio") and shutil.which("pactl")):
@@ -246,6 +248,7 @@ def main(mode: str, key: str, stamp: Path) -> int:
     steps = Steps(venv / "keepsake-setup.log")
     try:
         with alone(venv, steps):
+            steps.log.write_bytes(b"")
             files = set_up(mode, steps, venv)
             if files is not None:
                 new = stamp.with_suffix(".new")

@@ -28,8 +28,7 @@ class Steps:
     def __init__(self, log: Path) -> None:
         self.log = log
         self._live = sys.stderr.isatty()
-        log.parent.mkdir(parents=True, exist_ok=True)
-        log.write_bytes(b"")
+        log.touch()
 
     @contextmanager
     def step(self, title: str, *, shares: bool = False) -> Iterator[None]:
