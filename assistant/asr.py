@@ -11,6 +11,7 @@ import logging
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +76,6 @@ class Whisper:
             model.hf_tokenizer, self._multilingual, task="transcribe", language=language
         )
         self._suppress = suppressed(self._tokenizer("en"), [-1])
-        self._simplify: Any = None
 
     @classmethod
     def load(cls, config: AsrConfig, path: Path) -> Whisper:
@@ -94,6 +94,18 @@ class Whisper:
                 ) from error
             log.warning("recognition cannot use the GPU (%s); using the CPU", error)
             return cls(_load(config, path, "cpu"), config)
+
+    @property
+    def engine(self) -> Any:
+        """The faster_whisper.WhisperModel, for measuring against its own way."""
+        return self._model
+
+    @property
+    def fixed_language(self) -> str | None:
+        """What the settings or the weights say; None when it is detected."""
+        if not self._multilingual:
+            return "en"
+        return None if self._config.language == "auto" else self._config.language
 
     @property
     def languages(self) -> frozenset[str]:
@@ -180,7 +192,7 @@ class Whisper:
         )[0]
         tokens = tuple(result.sequences_ids[0])
         evidence = Evidence(
-            self._words(tokenizer.decode(tokens), language),
+            words(tokenizer.decode(tokens), language),
             tokens,
             # the score leaves the end token out of the count, as faster-whisper has it
             result.scores[0] * len(tokens) / (len(tokens) + 1),
@@ -191,22 +203,29 @@ class Whisper:
         return _Heard(evidence, language, len(tokens) >= limit)
 
     def _language(self, encoded: Any) -> str:
-        if not self._multilingual:
-            return "en"
-        if self._config.language != "auto":
-            return self._config.language
+        if self.fixed_language:
+            return self.fixed_language
         return likeliest(
             {token[2:-2]: share for token, share in self._model.model.detect_language(encoded)[0]}
         )
 
-    def _words(self, text: str, language: str) -> str:
-        if language == "zh":
-            if self._simplify is None:
-                import opencc
 
-                self._simplify = opencc.OpenCC("t2s")
-            text = self._simplify.convert(text)
-        return tidy(text)
+def words(text: str, language: str) -> str:
+    """Tidy words; Chinese in simplified characters, which Whisper base writes by chance."""
+    return tidy(simplified(text) if language == "zh" else text)
+
+
+@cache
+def _converter() -> Any:
+    import opencc
+
+    return opencc.OpenCC("t2s")
+
+
+def simplified(text: str) -> str:
+    """Traditional Chinese characters turned into simplified ones."""
+    converted: str = _converter().convert(text)
+    return converted
 
 
 def likeliest(probabilities: dict[str, float]) -> str:

@@ -229,6 +229,27 @@ def bench() -> None:
     """Measure with the real pipeline."""
 
 
+@bench.command("asr")
+@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+@click.option("--model", help="A Whisper under models/; default: the one in config.toml.")
+@click.option(
+    "--language",
+    type=click.Choice(["given", "auto"]),
+    default="given",
+    show_default=True,
+    help="Tell both the language of each file, or let both detect it.",
+)
+@click.pass_obj
+def bench_asr(options: Options, folder: Path, model: str | None, language: str) -> None:
+    """Word errors and time beside stock Whisper, on the recordings of DIR/manifest.jsonl."""
+    from assistant.bench.asr import run
+
+    settings = options.config
+    if model is not None:
+        settings = config.override(settings, [f"asr.model={model}"])
+    run(folder, settings, options.emit, given=language == "given", as_json=options.json)
+
+
 @bench.command("latency")
 @click.option(
     "--record",

@@ -166,8 +166,8 @@ def _open(path: Path) -> _Source:
         except Exception as second:
             log.debug("FFmpeg cannot read %s: %s", path, second)
             raise AudioFormatError(
-                f"{path}: no sound format this program knows (raw samples without a header are not one). "
-                + ADVICE
+                f"{path}: not a sound format this program knows (raw samples without a header "
+                f"are none). {ADVICE}"
             ) from second
     if not LOWEST_RATE <= source.rate <= HIGHEST_RATE:
         source.close()
