@@ -13,7 +13,7 @@ from assistant.mind.words import stems
 
 _CUE = re.compile(
     r"\b(?:no|nope|actually|sorry|wait|instead|rather|make it|make that|change (?:it|that)|move (?:it|that)|"
-    r"i meant?|not|correction|better)\b|改成|改到|换成|不是|不对|应该是|错了|说错",
+    r"i meant?|not|correction|better)\b|改成|改到|换成|不是|不叫|不对|应该是|错了|说错",
     re.I,
 )
 _NOT = (
@@ -26,7 +26,9 @@ _NOT = (
     re.compile(r"不[是叫](?P<old>[^，,。]{1,8})[，,]?(?:是|叫|而是)(?P<new>[^，,。]{1,8})"),
 )
 _EMPTY = frozenset(
-    stems("make change move moved please it that oh um thanks better time day one's")
+    stems(
+        "could can will would you i we make change move moved please it that oh um thanks better time day one's"
+    )
     + list("吧了是那就请到成改换不对")
 )
 """Words of a correction that name nothing."""
@@ -85,8 +87,17 @@ def _exchanged(note: str, new: Value) -> str:
             text = new.text
             if new.kind == "number" and kind == "count":
                 text = _NUMBER.sub(new.text, old[-1].text, count=1)
-            return note[: old[-1].start] + text + note[old[-1].end :]
+            before = note[: old[-1].start]
+            if kind in ("day", "date"):
+                before = _with_preposition(before, text)
+            return before + text + note[old[-1].end :]
     return note
+
+
+def _with_preposition(before: str, day: str) -> str:
+    """ "on" stands before a weekday or date, not before "tomorrow"."""
+    before = re.sub(r"\bon $", "", before)
+    return before + "on " if re.match(r"(?:the |\w+day\b)(?<!today)(?!day)", day, re.I) else before
 
 
 def _named(text: str, state: State, turn: int) -> dict[str, Fact]:

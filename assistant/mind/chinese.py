@@ -18,8 +18,9 @@ _CLAUSE = re.compile(
     r"[，,、\s]*(?:，|,|\s)(?:而且|但是|不过|还有|然后|另外|所以|因为|并且)?|(?:而且|但是|不过|另外)"
 )
 _LEAD = re.compile(
-    r"^(?:对了|那个|嗯|好的|好|是的|哦|请|麻烦你?|其实|顺便说一下|顺便说|还有|另外|而且|但是|不过|因为|所以|然后|"
-    r"你好|您好|不是|不对|不|记住|请?记住|请?记一下|记一下|别忘了|告诉你|跟你说|你知道吗|我觉得|我想说|我跟你说)[，,：:\s]*"
+    r"^(?:(?:对了|那个|嗯|好的|好|是的|哦|其实|你好|您好|不是|不对|不)(?:[，,：:\s]+|$)|"
+    r"(?:请|麻烦你?|顺便说一下|顺便说|还有|另外|而且|但是|不过|因为|所以|然后|其实|"
+    r"请?记住|请?记一下|别忘了|告诉你|跟你说|你知道吗|我觉得|我想说|我跟你说)[，,：:\s]*)"
 )
 _KIN = (
     r"(?:爸爸|妈妈|父亲|母亲|爸|妈|哥哥|弟弟|姐姐|妹妹|爷爷|奶奶|外公|外婆|老公|老婆|丈夫|妻子|太太|先生|儿子|女儿|"
@@ -84,8 +85,6 @@ def clauses(text: str) -> list[Clause]:
     about = ""
     for part, question in _parts(text):
         clause = _clause(part, question, about)
-        if clause is None:
-            continue
         result.append(clause)
         if clause.kind == "statement":
             about = _next_about(clause, about)
@@ -107,7 +106,7 @@ def _bare(part: str) -> str:
     return part
 
 
-def _clause(part: str, question: bool, about: str) -> Clause | None:
+def _clause(part: str, question: bool, about: str) -> Clause:
     request = _REQUEST.match(part)
     if request and (values(part) or request["what"].startswith("提醒")):
         what = re.sub(r"^提醒(?:我们?)?", "记得", request["what"])
@@ -132,7 +131,7 @@ def _outside(part: str, about: str) -> tuple[str, str]:
             return "user", f"用户叫{called['name']}。"
         own = re.match(rf"^我们?的?(?P<np>{_KIN})", part)
         note = _swap(part) + "。"
-        if own and not re.match(r"^我们?家?在", part):
+        if own and not re.match(r"^我们?家[在有里]", part):
             return own["np"], re.sub(r"^用户的?", "用户的", note)
         return "user", note
     if _PRONOUN.match(part):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from assistant.mind.values import values
 from assistant.mind.words import Clause, stems
@@ -42,6 +43,10 @@ _LEAD = re.compile(
     r"did you know(?: that)?|do you know(?: that)?(?= (?:i|my)\b)|that(?= (?:i|my)\b))\b[,.!]*\s*)+",
     re.I,
 )
+_REMEMBER = re.compile(
+    r"\b(?:remember|note|don't forget|keep in mind|you should know)(?: that|,)?(?= (?:i|my|we|our)\b)",
+    re.I,
+)
 _REQUEST = re.compile(
     r"^(?:please |kindly )?(?:(?:can|could|would|will) you (?:please |maybe )?|let's |i want you to |"
     r"i need you to |i'd like you to )?(?:please )?"
@@ -61,10 +66,11 @@ _QUESTION = re.compile(
 )
 _USER = re.compile(r"^(?:i|i'm|i've|i'd|i'll|im|we|we're|we've|we'd|we'll)\b", re.I)
 _ABOUT = re.compile(
-    rf"^(?P<np>(?:my|our|the|his|her|their|its) (?:[\w'-]+ ){{1,4}}?|(?-i:[A-Z])[\w'-]+ (?:(?-i:[A-Z])[\w'-]+ )?)"
+    rf"^(?P<np>(?:my|our|the|his|her|their|its) (?:[\w'-]+ ){{1,6}}?|(?-i:[A-Z])[\w'-]+ (?:(?-i:[A-Z])[\w'-]+ )?)"
     rf"(?:\w+ly |also |still |now )?{_AUX}\b",
     re.I,
 )
+_MINE = re.compile(r"^(?P<np>(?:my|our) (?:[\w'-]+ ){1,3}?)[a-z]{3,}(?:s|ed|t)\b", re.I)
 _PRONOUN = re.compile(r"^(he|she|they|it|his|her|their|its)(?=['’ ])", re.I)
 _CALL_ME = re.compile(
     r"^(?:(?:you can |just |please )*call me|my (?:first )?name(?:'s| is)|(?:i am|i'm|im) called|"
@@ -101,7 +107,7 @@ _SMALL = re.compile(
     r"^the user (?:really |just |also )*(?:does not|did not|can not|could not|thinks?|means?|meant|guess(?:es)?|"
     r"wonders?|knows?|sees?|hopes?|understands?|hears?|heard|said|says|asked|appreciates?|thanks?|agrees?|"
     r"forgot|supposes?|would (?:like|love) to (?:know|hear))\b"
-    r"(?! (?:like|eat|drink|want|have|own|drive|work|live|speak|need|smoke|sleep|swim|cook|come))|"
+    r"(?! (?:like|eat|drink|want|have|own|drive|work|live|speak|need|stand|bear|smoke|sleep|swim|cook|come))|"
     r"\b(?:likes?|loves?|hates?|enjoys?|wants?|needs?) (?:it|that|this|you|your|them|to know|help|some help|"
     r"a (?:joke|question|story|minute|break))\b|"
     r"\bhas (?:a|one|another|some) (?:\w+ )?(?:question|idea|problem|minute|moment|feeling)|\bgot it\b|^it is not that\b",
@@ -164,10 +170,11 @@ def clauses(text: str) -> list[Clause]:
     """The clauses of cleaned words, each rewritten in the third person."""
     result: list[Clause] = []
     about = ""
+    asked = _REMEMBER.search(text) is not None
     for part, question in _parts(text):
         clause = _clause(part, question, about)
-        if clause is None:
-            continue
+        if asked and clause.kind == "statement":
+            clause = replace(clause, sure=True)
         result.append(clause)
         about = _next_about(part, clause, about)
     return result
@@ -196,7 +203,7 @@ def _joined(parts: list[str]) -> Iterator[str]:
         yield waiting
 
 
-def _clause(part: str, question: bool, about: str) -> Clause | None:
+def _clause(part: str, question: bool, about: str) -> Clause:
     name = _CALL_ME.match(part) or _I_AM.match(part)
     if name and not _NO_NAME.search(name["name"]) or (name and "name" in part.lower()):
         given = name["name"][:1].upper() + name["name"][1:]
@@ -236,7 +243,7 @@ def _subject(part: str, about: str) -> str:
         return about or pronoun.group().lower()
     if re.match(r"^(?:it|that|this)(?:'s| is| was| will)\b", part, re.I):
         return "it"
-    found = _ABOUT.match(part)
+    found = _ABOUT.match(part) or _MINE.match(part)
     if found:
         return re.sub(r"^(?:my|our|the)\s+", "", found["np"].strip(), flags=re.I).lower()
     return ""
@@ -269,6 +276,10 @@ def _outside(part: str, about: str) -> str:
     """The clause in the third person, as a sentence."""
     part = part.rstrip(" .!")
     if about:
+        part = re.sub(
+            r"^(he|she|they|it)'s(?= \w+(?:ed|en)\b)(?! called| named)", r"\1 has", part, flags=re.I
+        )
+        part = re.sub(r"^(he|she|it)'s\b", r"\1 is", part, flags=re.I)
         part = re.sub(r"^(?:he|she|they)(?=['’ ])", about, part, flags=re.I)
         part = re.sub(r"^(?:his|her|their)(?= )", f"{about}'s", part, flags=re.I)
         if part.lower().startswith(about.lower()):

@@ -42,15 +42,27 @@ def reply_messages(
     """The prompt of a spoken reply (M4). `language` is that of the new words."""
     texts = prompts("en")["reply"]
     messages = [{"role": "system", "content": texts["rules"]}]
+    for words, reply in texts["examples"]:
+        messages += _turn(words, reply)
+    messages.append({"role": "system", "content": texts["begin"]})
     for exchange in recent:
-        messages.append({"role": "user", "content": exchange.user})
-        if exchange.reply:
-            messages.append({"role": "assistant", "content": exchange.reply})
+        if not _denial(exchange.reply):
+            messages += _turn(exchange.user, exchange.reply)
     notes = "\n".join(note_lines(state)) or texts["no_notes"]
     messages.append({"role": "system", "content": texts["notes"].format(notes=notes)})
     hint = prompts(language)["reply"]["last"]
     messages.append({"role": "user", "content": hint.format(words=user_text)})
     return messages
+
+
+def _turn(words: str, reply: str) -> list[Message]:
+    turn = [{"role": "user", "content": words}, {"role": "assistant", "content": reply}]
+    return turn if reply else turn[:1]
+
+
+def _denial(reply: str) -> bool:
+    """True for "You have not told me that": seen once, a small model says it again to everything."""
+    return any(prompts(language)["reply"]["denial"] in reply for language in ("en", "zh"))
 
 
 def note_lines(state: State) -> Iterator[str]:

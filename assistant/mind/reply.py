@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 MAX_SENTENCES = 2
 CLAUSE, SENTENCE, REST = "clause", "sentence", "rest"
@@ -30,6 +31,20 @@ _REMARK = re.compile(r"^\W*(?:notes?|备注|注|p\.?s\.?)\W*[:：]", re.I)
 _LIST = re.compile(r"^\s*(?:[-*+•·#>|]+\s+|#+\s*|\(?\d{1,2}[.)、]\s+|\d{1,2}、)")
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 _URL = re.compile(r"(?:https?://|www\.)\S+")
+_OUTSIDE = tuple(
+    (re.compile(rf"\b{words}" if words.isascii() else words, re.I), spoken)
+    for words, spoken in (
+        ("the user's ", "your "),
+        ("the user is ", "you are "),
+        ("the user was ", "you were "),
+        ("the user has ", "you have "),
+        ("the user does ", "you do "),
+        ("the user(?='s)", "you"),
+        (r"the user\b", "you"),
+        ("用户", "你"),
+    )
+)
+"""The notes speak about the user; a reply speaks to them."""
 _MARKS = re.compile(r"[*_`#~|<>{}\[\]\\]+")
 
 
@@ -66,11 +81,17 @@ def spoken_form(raw: str, language: str) -> str:
     text = _URL.sub("", _LINK.sub(r"\1", text))
     text = _MARKS.sub(" " if language != "zh" else "", text)
     text = "".join(char for char in text if _sayable(char))
+    for pattern, spoken in _OUTSIDE:
+        text = pattern.sub(partial(_cased, spoken), text)
     text = re.sub(r"\s+", " ", text).strip()
     text = re.sub(r"\s+([,.!?;:，。！？；：])", r"\1", text)
     if text[:1] in "\"“'" and text.count('"') + text.count("“") + text.count("”") < 2:
         text = text.lstrip('"“')
     return text if _WORD.search(text) else ""
+
+
+def _cased(new: str, old: re.Match[str]) -> str:
+    return new[:1].upper() + new[1:] if old.group()[:1].isupper() else new
 
 
 def _sayable(char: str) -> bool:

@@ -27,7 +27,8 @@ KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             rf"\b(?:the )?{_ORDINAL}(?: of)? {_MONTH}\b|\b{_MONTH} (?:the )?(?:{_ORDINAL}|\d{{1,2}})\b",
         ),
         ("date", rf"\bthe {_ORDINAL}\b(?! \w+(?:day|time|floor|one)\b)"),
-        ("date", rf"{_ZH}月{_ZH}[号日]|{_ZH}号"),
+        ("date", rf"{_ZH}月{_ZH}[号日]|下个月{_ZH}号|{_ZH}号|(?<!个){_ZH}月份?(?!\d)"),
+        ("date", rf"(?<=\bin ){_MONTH}\b"),
         (
             "time",
             rf"\b(?:half past|(?:a )?quarter (?:past|to)) {_NUM}\b|"

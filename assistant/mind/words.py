@@ -26,7 +26,17 @@ _NUMBERS = {
         "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
         "fifteen sixteen seventeen eighteen nineteen twenty".split()
     )
-} | {"thirty": "30", "forty": "40", "fifty": "50", "sixty": "60", "ninety": "90"}
+} | {
+    "thirty": "30",
+    "forty": "40",
+    "fifty": "50",
+    "sixty": "60",
+    "seventy": "70",
+    "eighty": "80",
+    "ninety": "90",
+}
+_TENS = frozenset(str(ten) for ten in range(20, 100, 10))
+_ONES = frozenset("123456789")
 _IRREGULAR = {
     "has": "have", "had": "have", "having": "have", "am": "be", "is": "be", "are": "be",
     "was": "be", "were": "be", "been": "be", "being": "be", "does": "do", "did": "do",
@@ -60,10 +70,14 @@ def tokens(text: str) -> list[str]:
     for pattern, full in _CONTRACTIONS:
         text = re.sub(pattern, full, text)
     text = _WIDE_NUMBER.sub(lambda match: _arabic(match.group()), text)
-    words = []
-    for word in _TOKEN.findall(text):
+    words: list[str] = []
+    for word in _TOKEN.findall(text.replace("-", " ")):
         bare = re.sub(r"['’]s?$", "", word)
-        words.append(_NUMBERS.get(bare, bare))
+        number = _NUMBERS.get(bare, bare)
+        if words and words[-1] in _TENS and number in _ONES and bare != number:
+            words[-1] = str(int(words[-1]) + int(number))  # "thirty four"
+        else:
+            words.append(number)
     return words
 
 
