@@ -63,18 +63,17 @@ class SileroVad:
         """Speech probability of 512 samples, 0 to 1. Raises InputError for samples that are NaN."""
         if frame.samples.shape != (FRAME,):
             raise ValueError(f"a frame has {FRAME} samples, not shape {frame.samples.shape}")
-        sound = np.concatenate([self._context, frame.samples])
-        inputs = {"input": sound[None, :], "state": self._state, "sr": self._rate}
-        output, state = self._session.run(["output", "stateN"], inputs)
-        probability = float(output[0, 0])
-        if not np.isfinite(probability):
+        if not np.isfinite(frame.samples).all():  # the network would call them silence
             raise InputError(
                 f"The sound at {frame.at:.1f} s holds samples that are not numbers. "
                 "Check the microphone or the file."
             )
+        sound = np.concatenate([self._context, frame.samples])
+        inputs = {"input": sound[None, :], "state": self._state, "sr": self._rate}
+        output, state = self._session.run(["output", "stateN"], inputs)
         self._state = state
         self._context = sound[-CONTEXT:]
-        return probability
+        return float(output[0, 0])
 
 
 def load_vad(config: VadConfig, find: Find) -> SileroVad:

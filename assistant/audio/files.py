@@ -26,6 +26,8 @@ FRAME = 512
 """samples of one Frame"""
 LOWEST_RATE, HIGHEST_RATE = 4_000, 384_000
 """Hertz; a header outside of this is broken, not unusual."""
+STEP = 4096
+"""frames decoded at a time"""
 PEAK_LIMIT = 16.0
 """Float files may overshoot 1 a little; beyond this the samples are on another scale."""
 ADVICE = "Save it as WAV, FLAC or MP3 with a sound editor and try again."
@@ -45,6 +47,26 @@ class _Source(Protocol):
     def close(self) -> None: ...
 
 
+def _collected(parts: Iterator[Matrix], size: int) -> Iterator[Matrix]:
+    """Blocks of at least `size` frames; what came before damage is given before its error."""
+    waiting: list[Matrix] = []
+    fault: Exception | None = None
+    while True:
+        try:
+            part = next(parts, None)
+        except Exception as error:  # codecs raise anything; it goes on after the last whole block
+            part, fault = None, error
+        if part is not None:
+            waiting.append(part)
+        if waiting and (part is None or sum(map(len, waiting)) >= size):
+            yield np.concatenate(waiting)
+            waiting = []
+        if fault is not None:
+            raise fault
+        if part is None:
+            return
+
+
 class _SndFile:
     """A file opened by libsndfile."""
 
@@ -56,9 +78,12 @@ class _SndFile:
         self.seconds: float | None = self._file.frames / self.rate if self.rate else None
 
     def blocks(self, seconds: float) -> Iterator[Matrix]:
-        size = max(1, int(self.rate * seconds))
-        while len(block := self._file.read(size, dtype="float32", always_2d=True)):
-            yield block
+        yield from _collected(self._parts(), max(1, int(self.rate * seconds)))
+
+    def _parts(self) -> Iterator[Matrix]:
+        # small steps: a damaged one is lost as a whole
+        while len(part := self._file.read(STEP, dtype="float32", always_2d=True)):
+            yield part
 
     def close(self) -> None:
         self._file.close()
@@ -81,15 +106,7 @@ class _AvFile:
         self.seconds: float | None = length / av.time_base if length else None
 
     def blocks(self, seconds: float) -> Iterator[Matrix]:
-        size = max(1, int(self.rate * seconds))
-        waiting: list[Matrix] = []
-        for part in self._parts():
-            waiting.append(part)
-            if sum(map(len, waiting)) >= size:
-                yield np.concatenate(waiting)
-                waiting = []
-        if waiting:
-            yield np.concatenate(waiting)
+        yield from _collected(self._parts(), max(1, int(self.rate * seconds)))
 
     def _parts(self) -> Iterator[Matrix]:
         convert = self._av.AudioResampler(format="fltp", rate=self.rate)
