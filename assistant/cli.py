@@ -266,6 +266,16 @@ def bench_latency(options: Options, record: Path) -> None:
     report(options.config, record, as_json=options.json)
 
 
+@bench.command("mind")
+@click.option("--model", help="A GGUF under models/; default: the one in config.toml.")
+@click.pass_obj
+def bench_mind(options: Options, model: str | None) -> None:
+    """Replies and notes against what a person would expect, on the real weights."""
+    from assistant.bench.mind import report
+
+    report(options.config, model, options.emit, as_json=options.json)
+
+
 GRACE_SECONDS = 1.8
 """a program told to end has ended by then, whatever an engine is in the middle of"""
 

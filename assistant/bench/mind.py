@@ -24,6 +24,7 @@ from assistant.mind.prompt import Exchange, reply_messages
 from assistant.mind.reply import sentences
 from assistant.mind.state import Fact, State
 from assistant.mind.words import is_cjk, stems
+from assistant.weights import find
 from assistant.workers import CancelToken
 
 HERE = Path(__file__).resolve().parent
@@ -238,3 +239,31 @@ def _ratio(part: int, whole: int) -> float:
 def _median(values: Iterable[float]) -> float:
     found = list(values)
     return round(statistics.median(found), 3) if found else 0.0
+
+
+def report(config: Config, model: str | None, emit: Callable[..., None], *, as_json: bool) -> None:
+    """The command: every probe as it is checked, then one object with the figures."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+    from rich.progress import Progress as Bar
+
+    path = find(model or config.llm.model, "llm")
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Bar(*columns, console=Console(stderr=True), disable=as_json) as bar:
+        tasks: dict[str, Any] = {}
+
+        def progress(name: str, done: int, total: int) -> None:
+            if name not in tasks:
+                tasks[name] = bar.add_task(name, total=total)
+            bar.update(tasks[name], completed=done)
+
+        result = run(config, path, lambda one: emit(one.to_dict(), _line(one)), progress)
+    emit(result, "\n".join(f"{key}: {value}" for key, value in result.items()))
+
+
+def _line(one: Checked) -> str | None:
+    """What a person wants to read: only what went wrong."""
+    if not one.why:
+        return None
+    answer = one.answer.replace("\n", " / ")
+    return f"{one.probe['id']} {one.probe['text']} -> {answer} ({one.why})"

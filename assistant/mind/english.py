@@ -196,7 +196,7 @@ def _joined(parts: list[str]) -> Iterator[str]:
     waiting = ""
     for part in parts:
         part = f"{waiting} and {part}" if waiting else part
-        waiting = part if re.fullmatch(r"(?:my|our) [\w']+(?: \w+)?", part.strip(), re.I) else ""
+        waiting = part if re.fullmatch(r"(?i:my|our) [a-z]+(?: [A-Z]\w+)?", part.strip()) else ""
         if not waiting:
             yield part
     if waiting:
