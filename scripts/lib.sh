@@ -63,26 +63,36 @@ find_python() {
     return 1
 }
 
+step() { # step TITLE COMMAND...: one line before and, with the time, after
+    title=$1
+    shift
+    began=$(date +%s)
+    say "• $title …"
+    "$@" || { say "✗ $title"; return 1; }
+    say "✓ $title ($(($(date +%s) - began)) s)"
+}
+
+system_packages() { SETUP_LOG=/dev/null "$ROOT/scripts/system-packages" "$@"; }
+
 install_python() { # Debian-like systems only
     command -v apt-get >/dev/null || return 1
-    say "• Python"
-    "$ROOT/scripts/system-packages" python3 python3-venv
-    find_python >/dev/null || "$ROOT/scripts/system-packages" python3.11 python3.11-venv
+    step "Python" system_packages python3 python3-venv
+    find_python >/dev/null || step "Python 3.11" system_packages python3.11 python3.11-venv
 }
 
 make_venv() {
     if ! base=$(find_python); then
-        SETUP_LOG=/dev/null install_python || true
-        base=$(find_python) || fail "Python 3.11, 3.12, 3.13 or 3.14 is needed and none was found; install one and start again."
+        install_python || true
+        base=$(find_python) ||
+            fail "Python 3.11, 3.12, 3.13 or 3.14 is needed; install one of them and start again."
     fi
     if ! "$base" -c 'import ensurepip, venv' >/dev/null 2>&1; then
-        version=$("$base" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
-        say "• Python's venv module"
-        SETUP_LOG=/dev/null "$ROOT/scripts/system-packages" "python$version-venv" ||
-            fail "Python at $base cannot make virtual environments; install python$version-venv and start again."
+        needed=python$("$base" -c 'import sys; print("%d.%d" % sys.version_info[:2])')-venv
+        step "Python's venv module" system_packages "$needed" ||
+            fail "$base cannot make virtual environments; install $needed and start again."
     fi
-    say "• virtual environment in $VENV ($base)"
-    "$base" -m venv --clear "$VENV" || fail "The virtual environment $VENV could not be made."
+    step "virtual environment in $VENV ($base)" "$base" -m venv --clear "$VENV" ||
+        fail "The virtual environment $VENV could not be made."
 }
 
 ensure_ready() { # ensure_ready run|test
