@@ -58,7 +58,7 @@ def weights() -> None:
             (config.tts.en, "tts"),
             (config.vad.model, "vad"),
         ):
-            find(name, kind)  # type: ignore[arg-type]
+            find(name, kind)
     except ModelError as error:
         pytest.skip(str(error))
 

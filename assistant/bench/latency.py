@@ -94,14 +94,15 @@ class Plain:
 
     def __init__(self, config: Config) -> None:
         from faster_whisper import WhisperModel
-        from llama_cpp import Llama, LlamaGrammar
+        from llama_cpp import Llama
+        from llama_cpp.llama_grammar import LlamaGrammar
         from piper import PiperVoice
 
         self._whisper = WhisperModel(
             str(find(config.asr.model, "asr")), compute_type="int8", local_files_only=True
         )
         path = str(find(config.llm.model, "llm"))
-        self._llama = Llama(path, n_ctx=config.llm.context, verbose=False)
+        self._llama: Any = Llama(path, n_ctx=config.llm.context, verbose=False)
         self._grammar = LlamaGrammar.from_string(PLAIN_GRAMMAR, verbose=False)
         self._voice = PiperVoice.load(find(config.tts.en, "tts"))
         self._messages = [{"role": "system", "content": PLAIN_RULES}]
