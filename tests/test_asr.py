@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from assistant.asr import Whisper, divide, likeliest, simplified
+from assistant.asr import Whisper, candidates, divide, simplified
 from assistant.audio import files
 from assistant.config import AsrConfig
 from assistant.errors import InputError, ModelError
@@ -46,7 +46,7 @@ class Engine:
     max_length = 448
 
     def __init__(
-        self, *answers: str, multilingual: bool = True, score: float = -0.2, silent: float = 0.0
+        self, *answers: str, multilingual: bool = True, scores: Sequence[float] = ()
     ) -> None:
         self.hf_tokenizer = Letters()
         self.supported_languages = ["en", "zh"] if multilingual else ["en"]
@@ -54,8 +54,7 @@ class Engine:
             is_multilingual=multilingual, generate=self.generate, detect_language=self.detect
         )
         self.answers = list(answers)
-        self.score = score
-        self.silent = silent
+        self.scores = list(scores)
         self.windows: list[int] = []
         self.asked: list[dict[str, Any]] = []
         self.heard = {"<|en|>": 0.9, "<|zh|>": 0.1}
@@ -77,7 +76,11 @@ class Engine:
         tokens = [ord(letter) for letter in self.answers.pop(0)]
         tokens = tokens[: options["max_length"] - len(prompts[0])]
         return [
-            SimpleNamespace(sequences_ids=[tokens], scores=[self.score], no_speech_prob=self.silent)
+            SimpleNamespace(
+                sequences_ids=[tokens],
+                scores=[self.scores.pop(0) if self.scores else -0.2],
+                no_speech_prob=0.05,
+            )
         ]
 
 
@@ -115,10 +118,18 @@ def test_more_words_than_can_be_said_are_done_again() -> None:
 
 def test_the_language_is_detected_on_what_is_encoded_already() -> None:
     engine = Engine("你好")
-    engine.heard = {"<|zh|>": 0.8, "<|en|>": 0.2}
+    engine.heard = {"<|zh|>": 0.98, "<|en|>": 0.02}
     heard = Whisper(engine, AsrConfig()).transcribe(sound(1))
     assert (heard.language, len(engine.windows), engine.detections) == ("zh", 1, 1)
     assert engine.hf_tokenizer.token_to_id("<|zh|>") in engine.asked[0]["prompt"]
+
+
+def test_english_with_an_accent_is_not_taken_for_chinese() -> None:
+    engine = Engine("喂物的有", "why would you write to me", scores=[-1.3, -0.2])
+    engine.heard = {"<|zh|>": 0.6, "<|en|>": 0.4}
+    heard = Whisper(engine, AsrConfig()).transcribe(sound(1))
+    assert (heard.text, heard.language) == ("why would you write to me", "en")
+    assert len(engine.windows) == 1
 
 
 def test_the_configured_language_is_not_detected() -> None:
@@ -164,8 +175,8 @@ def test_what_cannot_be_speech_costs_nothing(samples: Samples, share: float, rea
 
 
 def test_unsure_words_are_refused_with_the_reason() -> None:
-    heard = Whisper(Engine("thank you", score=-3.0), AsrConfig()).transcribe(sound(1))
-    assert (heard.text, heard.why_empty) == ("", "the words are unsure")
+    heard = Whisper(Engine("thank you", scores=[-3.0]), AsrConfig()).transcribe(sound(1))
+    assert (heard.text, heard.why_empty) == ("", "it does not sound like words")
     assert heard.confidence < 0.1
 
 
@@ -203,9 +214,19 @@ def test_division_leaves_short_sound_whole() -> None:
     assert len(divide(sound(28).samples)) == 1
 
 
-def test_english_and_chinese_are_likelier_than_the_rest() -> None:
-    assert likeliest({"cy": 0.5, "en": 0.3, "zh": 0.2}) == "en"
-    assert likeliest({"fr": 0.97, "en": 0.02}) == "fr"
+@pytest.mark.parametrize(
+    ("probabilities", "tried"),
+    [
+        ({"en": 0.9, "zh": 0.05}, ("en",)),
+        ({"zh": 0.99, "en": 0.001}, ("zh",)),
+        ({"zh": 0.6, "en": 0.3}, ("zh", "en")),
+        ({"en": 0.51, "zh": 0.45}, ("en", "zh")),
+        ({"la": 0.5, "en": 0.3, "zh": 0.1}, ("en",)),
+        ({"fr": 0.97, "en": 0.02}, ("fr", "en")),
+    ],
+)
+def test_languages_worth_trying(probabilities: dict[str, float], tried: tuple[str, ...]) -> None:
+    assert candidates(probabilities) == tried
 
 
 def test_weights_without_a_tokenizer_never_reach_for_the_network(tmp_path: Path) -> None:

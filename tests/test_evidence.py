@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from assistant.config import AsrConfig
 from assistant.evidence import Evidence, loops, most_tokens, tidy, why_refused
 
-SURE = Evidence("turn on the light", (1, 2, 3, 4), -0.2, 0.01, 1.5, 1.0)
+SURE = Evidence("turn on the light", (1, 2, 3, 4), -0.2, 0.01)
 
 
 @pytest.mark.parametrize(
@@ -66,9 +66,9 @@ def test_a_sure_text_stands() -> None:
     ("changes", "reason"),
     [
         ({"text": ""}, "no words"),
-        ({"log_prob": -1.5}, "unsure"),
+        ({"log_prob": -2.5}, "not sound like words"),
         ({"tokens": (3, 4) * 9}, "over and over"),
-        ({"no_speech": 0.9, "log_prob": -0.8}, "not sound like speech"),
+        ({"no_speech": 0.9, "log_prob": -0.8}, "not sound like words"),
     ],
 )
 def test_each_check_refuses_by_itself(changes: dict[str, object], reason: str) -> None:
@@ -77,6 +77,15 @@ def test_each_check_refuses_by_itself(changes: dict[str, object], reason: str) -
 
 def test_clear_words_survive_a_high_no_speech_probability() -> None:
     assert why_refused(replace(SURE, no_speech=0.95), AsrConfig()) == ""
+
+
+def test_misheard_but_clear_speech_is_not_noise() -> None:
+    assert why_refused(replace(SURE, log_prob=-1.4), AsrConfig()) == ""
+
+
+def test_thresholds_of_nothing_do_not_divide_by_nothing() -> None:
+    strict = AsrConfig(no_speech_threshold=0.0, log_prob_threshold=0.0)
+    assert "words" in why_refused(SURE, strict)
 
 
 def test_nobody_says_more_than_the_limit() -> None:
