@@ -5,15 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 from assistant.mind.keys import content
+from assistant.mind.prompt import prompts
 from assistant.mind.state import Fact, State
 from assistant.mind.values import Value, values
 from assistant.mind.words import stems
 
 _CUE = re.compile(
-    r"\b(?:no|nope|actually|sorry|wait|instead|rather|make it|make that|change (?:it|that)|move (?:it|that)|"
-    r"i meant?|not|correction|better)\b|改成|改到|换成|不是|不叫|不对|应该是|错了|说错",
+    "|".join(
+        part for language in ("en", "zh") for part in prompts(language)["grammar"]["corrections"]
+    ),
     re.I,
 )
 _NOT = (
@@ -26,10 +29,9 @@ _NOT = (
     re.compile(r"不[是叫](?P<old>[^，,。]{1,8})[，,]?(?:是|叫|而是)(?P<new>[^，,。]{1,8})"),
 )
 _EMPTY = frozenset(
-    stems(
-        "could can will would you i we make change move moved please it that oh um thanks better time day one's"
-    )
-    + list("吧了是那就请到成改换不对")
+    stems("could can will would you i we make change move moved please it that oh um thanks")
+    + stems("better time day one's so then")
+    + list("吧了是那就请到成改换不对叫")
 )
 """Words of a correction that name nothing."""
 _NUMBER = re.compile(
@@ -44,7 +46,7 @@ def amended(text: str, state: State, turn: int) -> dict[str, Fact]:
     if swapped:
         return swapped
     new = _values(text, bare=corrects)
-    about = set(content(_CUE.sub(" ", text)))
+    about = set(content(_CUE.sub(" ", _without(text, new))))
     if not new or not (about or corrects):
         return {}
     for key, fact in sorted(state.facts.items(), key=lambda item: -item[1].turn):
@@ -57,6 +59,12 @@ def amended(text: str, state: State, turn: int) -> dict[str, Fact]:
             said = " ".join(value.text for value in values(note))
             return {key: replace(fact, note=note, value=said or fact.value, turn=turn)}
     return {}
+
+
+def _without(text: str, found: list[Value]) -> str:
+    for value in reversed(found):
+        text = text[: value.start] + " " + text[value.end :]
+    return text
 
 
 def _values(text: str, *, bare: bool) -> list[Value]:
@@ -109,13 +117,9 @@ def _named(text: str, state: State, turn: int) -> dict[str, Fact]:
         old, new = match["old"].strip(), match["new"].strip()
         place = re.compile(rf"\b{re.escape(old)}\b" if old.isascii() else re.escape(old), re.I)
         every: Mapping[str, Fact] = {**state.preference, **state.facts}
+        exchange = partial(place.sub, new.replace("\\", r"\\"))
         changed = {
-            key: replace(
-                fact,
-                note=place.sub(lambda _: new, fact.note),
-                value=place.sub(lambda _: new, fact.value),
-                turn=turn,
-            )
+            key: replace(fact, note=exchange(fact.note), value=exchange(fact.value), turn=turn)
             for key, fact in every.items()
             if place.search(fact.note)
         }

@@ -1,57 +1,53 @@
-"""中文的话 → 从旁观者看的分句：“我妹妹对花生过敏” → 用户的妹妹对花生过敏。"""
+"""中文的话 → 从旁观者看的分句：“我妹妹对花生过敏” → 用户的妹妹对花生过敏。
+
+词表是数据：prompts/zh.toml 的 [grammar]。
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
+from assistant.mind.prompt import prompts
 from assistant.mind.values import values
 from assistant.mind.words import Clause
 
-_FILLER = re.compile(r"(?:^|(?<=[，,。！？、\s]))(?:嗯+|呃+|额+|哦+|噢+|啊+|那个|就是说)[，,、\s]*")
+_WORDS = prompts("zh")["grammar"]
+
+
+def _any(name: str) -> str:
+    """prompts/zh.toml 里一个词表的各个选择。"""
+    return "(?:" + "|".join(_WORDS[name]) + ")"
+
+
+_KIN = _any("kin")
+_FILLER = re.compile(rf"(?:^|(?<=[，,。！？、\s])){_any('fillers')}[，,、\s]*")
 _REPEAT = re.compile(r"(我想|我要|我们|我|他|她|那个|这个)(?:[，,、…\s]*\1)+")
-_RESTART = re.compile(
-    r"[，,。\s]*(?:哦不|不对不对|不对|不是不是|不是|不不|不|说错了|错了|我是说|应该是)[，,。\s]+"
-)
+_RESTART = re.compile(rf"[，,。\s]*{_any('restarts')}[，,。\s]+")
 _SENTENCE = re.compile(r"([。！？!?；;\n]+)")
-_CLAUSE = re.compile(
-    r"[，,、\s]*(?:，|,|\s)(?:而且|但是|不过|还有|然后|另外|所以|因为|并且)?|(?:而且|但是|不过|另外)"
-)
-_LEAD = re.compile(
-    r"^(?:(?:对了|那个|嗯|好的|好|是的|哦|其实|你好|您好|不是|不对|不)(?:[，,：:\s]+|$)|"
-    r"(?:请|麻烦你?|顺便说一下|顺便说|还有|另外|而且|但是|不过|因为|所以|然后|其实|"
-    r"请?记住|请?记一下|别忘了|告诉你|跟你说|你知道吗|我觉得|我想说|我跟你说)[，,：:\s]*)"
-)
-_KIN = (
-    r"(?:爸爸|妈妈|父亲|母亲|爸|妈|哥哥|弟弟|姐姐|妹妹|爷爷|奶奶|外公|外婆|老公|老婆|丈夫|妻子|太太|先生|儿子|女儿|"
-    r"孩子|孙子|孙女|朋友|男朋友|女朋友|同事|老板|邻居|室友|老师|医生|狗|猫|姑姑|舅舅|叔叔|阿姨|表弟|表妹|家|公司|"
-    r"生日|名字|手机|车|房间)"
-)
-_QUESTION = re.compile(
-    r"[？?]|什么|怎么|谁|哪|几点|几号|几个|多少|多久|多大|为什么|吗$|呢$|是不是|有没有|能不能|可不可以|会不会|还记得|知道.{0,6}吗"
-)
-_COMMAND = re.compile(
-    r"^(?:打开|关掉|关上|关闭|播放|放一?首|停|停止|暂停|继续|把|设|设置|给我讲|告诉我|说|讲|再说|重复|调|换|唱|开始|查|搜索|帮我查|帮我打开|帮我关|给我放)"
-)
-_REQUEST = re.compile(
-    r"^(?:(?:请|麻烦)?(?:你|您)?(?:能|可以|能不能|可不可以)?(?:帮我|替我|给我|帮我们|给我们)?)"
-    r"(?P<what>(?:预[定订约]|[订定](?!义)|约|安排|提醒|买|取消|改)[^？?吗]+)"
-)
+_CLAUSE = re.compile(rf"[，,、\s]+{_any('links')}?|(?:而且|但是|不过|另外)")
+_LEAD = re.compile(rf"^(?:{_any('answers')}(?:[，,：:\s]+|$)|{_any('leads')}[，,：:\s]*)")
+_QUESTION = re.compile(rf"[？?]|{_any('questions')}")
+_COMMAND = re.compile(rf"^{_any('commands')}")
+_REQUEST = re.compile(rf"^{_any('polite')}?(?P<what>{_any('requests')}[^？?吗]+)")
 _SMALL = re.compile(
-    r"^用户(?:很|挺|还|非常|真|有点|也|都|太)*(?:好|高兴|开心|累|饿|困|无聊|忙|不错|知道了|明白|懂了|抱歉|没事|可以|同意)(?:了|的|啊|呀|呢)?[。]?$|"
-    r"^用户(?:想知道|想问|不知道|不明白|不懂|不清楚|问|说|觉得|以为|谢谢|爱你|喜欢你|想听|听说|有(?:个|一个)问题)|"
-    r"^用户(?:的)?(?:意思是|是说)|喜欢(?:这个|那个|它)[。]?$"
+    rf"^用户{_any('degrees')}*{_any('moods')}[了的啊呀呢]*[。]?$|^用户的?{_any('mental')}|"
+    r"喜欢(?:这个|那个|它)[。]?$"
 )
-_SURE = re.compile(
-    r"叫|名字|过敏|吃素|素食|喜欢|爱[吃喝看听玩]|讨厌|不[吃喝爱]|最爱|住在|住|搬[到家]|来自|是.{1,4}人|生日|岁|工作|上班|退休|"
-    r"结婚|怀孕|糖尿病|高血压|(?:有|养了?).{0,3}(?:个|只|条|辆|位)|预约|预[定订]|约了|会议|开会|航班|火车|面试|考试|手术|婚礼|"
-    r"是(?:一?个|一?名|一?位)?(?:老师|医生|护士|工程师|学生|司机|厨师|律师|程序员|会计|警察|记者|设计师)|预算|家在|想要|在.{1,8}(?:上学|读书|学习)"
+_SURE = re.compile(_any("lasting"))
+_CALLED = re.compile(
+    r"^(?:叫我|我叫|我的名字[是叫]|我名字叫)(?P<name>\w{1,12}?)(?:吧|就行|就好|就可以)?$"
 )
+_OWN = re.compile(rf"^我们?的?(?P<np>{_KIN})")
+_HOME = re.compile(r"^我们?家[在有里]")
 _PRONOUN = re.compile(r"^(?:他们|她们|它们|他|她|它)")
+_WHEN_I = re.compile(rf"^(?P<when>{_any('days')}\S{{0,6}}?)我们?(?P<rest>.+)$")
 _ABOUT = re.compile(
-    rf"^(?P<np>我们?的?{_KIN}(?:[\u4e00-\u9fff]{{0,3}}?)|[老小大][\u4e00-\u9fff]|[A-Za-z]+|[\u4e00-\u9fff]{{2,3}}?)"
-    r"(?=叫|是|在|对|住|有|要|会|喜欢|讨厌|不|今年|明天|后天|今天|下|这|周|星期|很|的名字|来|去|也|从|每|已经|刚|想|最|快|爱|养|当|做|生)"
+    rf"^(?P<np>我们?的?{_KIN}(?:[\u4e00-\u9fff]{{0,3}}?)|[老小大][\u4e00-\u9fff]|[A-Za-z]+|"
+    rf"[\u4e00-\u9fff]{{2,3}}?)(?={_any('after_subject')})"
 )
+_NO_NAME = re.compile(rf"^{_any('not_names')}")
+_PREDICATE = re.compile(rf"^{_any('predicates')}")
 
 
 def clean(text: str) -> str:
@@ -112,61 +108,41 @@ def _clause(part: str, question: bool, about: str) -> Clause:
         what = re.sub(r"^提醒(?:我们?)?", "记得", request["what"])
         return Clause(part, f"用户要{_swap(what)}。", "user", "request", True)
     if question or _QUESTION.search(part) or _COMMAND.match(part):
-        return Clause(part, "", "", "other", False)
+        return Clause(part)
     subject, note = _outside(part, about)
     if not subject or _SMALL.search(note):
-        return Clause(part, "", subject, "other", False)
+        return Clause(part, subject=subject)
     dated = any(value.kind not in ("count", "part") for value in values(part))
     return Clause(part, note, subject, "statement", dated or bool(_SURE.search(note)))
 
 
 def _outside(part: str, about: str) -> tuple[str, str]:
     """(主语, 第三人称的句子)；不是陈述时主语为空。"""
-    if part.startswith(("我", "咱", "本人", "叫我", "我们")):
-        called = re.match(
-            r"^(?:叫我|我叫|我的名字[是叫]|我名字叫)(?P<name>\w{1,12}?)(?:吧|就行|就好|就可以)?$",
-            part,
-        )
-        if called:
-            return "user", f"用户叫{called['name']}。"
-        own = re.match(rf"^我们?的?(?P<np>{_KIN})", part)
-        note = _swap(part) + "。"
-        if own and not re.match(r"^我们?家[在有里]", part):
-            return own["np"], re.sub(r"^用户的?", "用户的", note)
-        return "user", note
+    note = _swap(part) + "。"
+    when = _WHEN_I.match(part)
+    if part.startswith(("我", "咱", "叫我")):
+        return _own(part, note)
     if _PRONOUN.match(part):
-        return (about or "他"), _PRONOUN.sub(about or "", _swap(part)) + "。" if about else ""
-    timed = re.match(
-        r"^(?P<when>(?:明天|后天|今天|今晚|明晚|下周.|这周.|周.|星期.|下个月|.{1,3}月.{1,3}[号日])\S{0,6}?)我们?(?P<rest>.+)$",
-        part,
-    )
-    if timed and not re.match(r"^的?" + _KIN, timed["rest"]):
-        return "user", f"用户{timed['when']}{_swap(timed['rest'])}。"
+        return (about, _PRONOUN.sub(about, note)) if about else ("", "")
+    if when and not re.match("的?" + _KIN, when["rest"]):
+        return "user", f"用户{when['when']}{_swap(when['rest'])}。"
     found = _ABOUT.match(part)
-    if found and not values(found["np"]) and _named(found["np"]):
-        return found["np"], _swap(part) + "。"
-    if about and len(part) > 2 and _predicate(part):
-        return ("user" if about == "用户" else about), about + _swap(part) + "。"
+    if found and not values(found["np"]) and not _NO_NAME.match(found["np"]):
+        return found["np"], note
+    if about and len(part) > 2 and _PREDICATE.match(part):
+        return ("user" if about == "用户" else about), about + note
     return "", ""
 
 
-def _named(words: str) -> bool:
-    """专有名词或称呼，不是“今天”“这里”之类。"""
-    return not re.match(
-        r"^(?:这|那|今|明|后|现在|天气|大家|没|可|谢|好|非常|只|就|都|最|不|有|如果|当然|你|您|它|一)",
-        words,
-    )
-
-
-def _predicate(part: str) -> bool:
-    """省略了主语的陈述：“今年三十岁”“住在北京”。"""
-    return (
-        re.match(
-            r"^(?:今年|住|在|是|有|对|喜欢|讨厌|不|也|叫|养|做|当|来自|要|会|最|周|下|明|后|从|每|已|刚|爱|去|来|想)",
-            part,
-        )
-        is not None
-    )
+def _own(part: str, note: str) -> tuple[str, str]:
+    """以“我”开头的话：说的是我，还是我的谁？"""
+    called = _CALLED.match(part)
+    if called:
+        return "user", f"用户叫{called['name']}。"
+    own = _OWN.match(part)
+    if own and not _HOME.match(part):
+        return own["np"], re.sub(r"^用户的?", "用户的", note)
+    return "user", note
 
 
 def _next_about(clause: Clause, about: str) -> str:

@@ -1,4 +1,7 @@
-"""English words → clauses seen from outside: "my sister Anna is vegan" → The user's sister Anna …"""
+"""English clauses seen from outside: "my sister Anna is vegan" → The user's sister Anna is …
+
+The word lists are data: prompts/en.toml, [grammar].
+"""
 
 from __future__ import annotations
 
@@ -6,24 +9,22 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from assistant.mind.prompt import prompts
 from assistant.mind.values import values
 from assistant.mind.words import Clause, stems
 
-_AUX = (
-    r"(?:is|are|was|were|has|have|had|will|can|could|would|should|might|must|does|did|do|goes|"
-    r"likes?|loves?|hates?|lives?|works?|needs?|wants?|prefers?|got|moved|comes?|came|plays?|eats?|"
-    r"starts?|studies|turns?|turned|called|named|gets?|arrives?|leaves?|lands?|died|speaks?|can't|"
-    r"isn't|aren't|doesn't|don't|won't|hasn't|enjoys?|dislikes?|drinks?|drives?|owns?|runs?|teaches)"
-)
-_FILLER = re.compile(
-    r"\b(?:u+h+|u+m+|e+r+m*|h+m+|mm+|ah|oh|you know|i mean(?=,? (?:like|it)))\b[,.]*\s*", re.I
-)
+_WORDS = prompts("en")["grammar"]
+
+
+def _any(name: str) -> str:
+    """The alternatives of one list of prompts/en.toml."""
+    return "(?:" + "|".join(_WORDS[name]) + ")"
+
+
+_AUX = _any("verbs")
+_FILLER = re.compile(rf"\b{_any('fillers')}\b[,.]*\s*", re.I)
 _REPEAT = re.compile(r"\b((?:[a-z']+ ){0,2}[a-z']+)[,.]? (?=\1\b)", re.I)
-_RESTART = re.compile(
-    r"[,.]?\s*(?:-\s*)?\b(?:no wait|no sorry|oh no|sorry no|no|sorry|i mean|i meant|or rather|rather|"
-    r"actually|make that|scratch that|wait)\b[,.]*\s+",
-    re.I,
-)
+_RESTART = re.compile(rf"[,.]?\s*(?:-\s*)?\b{_any('restarts')}\b[,.]*\s+", re.I)
 _SENTENCE = re.compile(r"(?<!\b[ap]\.m)(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bSt)([.!?;]+)(?=\s|$)")
 _START = (
     r"(?:i|i'm|i've|i'd|i'll|im|we|we're|we've|we'll|he|he's|she|she's|they|they're|it's)\b|"
@@ -31,42 +32,26 @@ _START = (
     rf"(?-i:[A-Z])\w+(?: (?-i:[A-Z])\w+)? {_AUX}\b"
 )
 _SPLIT = re.compile(
-    rf"(?:,\s*(?:and|but|so|because)?|\s+(?:and|but|because))\s+(?=(?:also |then |now )?(?:{_START}))",
+    r"(?:,\s*(?:and|but|so|because)?|\s+(?:and|but|because))\s+"
+    rf"(?=(?:also |then |now )?(?:{_START}))",
     re.I,
 )
-_LEAD = re.compile(
-    r"^(?:(?:and|but|so|well|okay|ok|oh|hey|hi|hello|yes|yeah|yep|no|nope|actually|also|anyway|listen|"
-    r"look|right|sure|then|because|please|now(?= (?:i|my|we)\b)|fyi|by the way|just so you know|"
-    r"(?:please )?(?:remember|note|don't forget|keep in mind|you should know)(?: that|,)?(?= (?:i|my|we|our|that)\b)|"
-    r"(?:i )?(?:just )?(?:want(?:ed)? (?:to tell you|you to know)|told you|should (?:say|mention)|think|guess|believe)"
-    r"(?: that)?(?= (?:i|i'm|my|we|our)\b)|"
-    r"did you know(?: that)?|do you know(?: that)?(?= (?:i|my)\b)|that(?= (?:i|my)\b))\b[,.!]*\s*)+",
-    re.I,
-)
-_REMEMBER = re.compile(
-    r"\b(?:remember|note|don't forget|keep in mind|you should know)(?: that|,)?(?= (?:i|my|we|our)\b)",
-    re.I,
-)
+_LEAD = re.compile(rf"^(?:{_any('leads')}\b[,.!]*\s*)+", re.I)
+_REMEMBER = re.compile(rf"\b{_any('remember')}(?: that|,)?(?= (?:i|my|we|our)\b)", re.I)
 _REQUEST = re.compile(
-    r"^(?:please |kindly )?(?:(?:can|could|would|will) you (?:please |maybe )?|let's |i want you to |"
-    r"i need you to |i'd like you to )?(?:please )?"
-    r"(?P<what>(?:book|reserve|schedule|order|arrange|remind|wake me|get me|find me|get us|buy|add|put|write|"
-    r"move|change|reschedule|invite) .+)$",
+    rf"^(?:please |kindly )?(?:{_any('polite')} )?(?:please )?(?P<what>{_any('requests')} .+)$",
     re.I,
 )
 _FRAGMENT = re.compile(
-    r"^(?:(?:an?|the|one|two|three|four|\d+) )?(?:\w+ )?(?:table|room|tickets?|seats?|taxi|cab|flight|appointment|reservation)\b(?! is\b)",
-    re.I,
+    rf"^(?:(?:an?|the|one|two|three|four|\d+) )?(?:\w+ )?{_any('bookable')}\b(?! is\b)", re.I
 )
 _REMIND = re.compile(r"^remind (?:me|us)\b", re.I)
-_QUESTION = re.compile(
-    r"^(?:what|what's|when|when's|where|where's|who|who's|whose|which|why|how|how's|is|are|am|was|were|"
-    r"do|does|did|can|could|will|would|should|shall|may|have you|has)\b",
-    re.I,
-)
+_GET = re.compile(r"^(?:get|find) (?:me|us) ", re.I)
+_QUESTION = re.compile(rf"^{_any('questions')}\b", re.I)
 _USER = re.compile(r"^(?:i|i'm|i've|i'd|i'll|im|we|we're|we've|we'd|we'll)\b", re.I)
+_NAME = r"(?-i:[A-Z])[\w'-]+"
 _ABOUT = re.compile(
-    rf"^(?P<np>(?:my|our|the|his|her|their|its) (?:[\w'-]+ ){{1,6}}?|(?-i:[A-Z])[\w'-]+ (?:(?-i:[A-Z])[\w'-]+ )?)"
+    rf"^(?P<np>(?:my|our|the|his|her|their|its) (?:[\w'-]+ ){{1,6}}?|{_NAME} (?:{_NAME} )?)"
     rf"(?:\w+ly |also |still |now )?{_AUX}\b",
     re.I,
 )
@@ -74,55 +59,26 @@ _MINE = re.compile(r"^(?P<np>(?:my|our) (?:[\w'-]+ ){1,3}?)[a-z]{3,}(?:s|ed|t)\b
 _PRONOUN = re.compile(r"^(he|she|they|it|his|her|their|its)(?=['’ ])", re.I)
 _CALL_ME = re.compile(
     r"^(?:(?:you can |just |please )*call me|my (?:first )?name(?:'s| is)|(?:i am|i'm|im) called|"
-    r"the name's|this is)\s+(?P<name>[\w'-]+(?: (?-i:[A-Z])[\w'-]+){0,2})(?P<rest>\b.*)$",
+    rf"the name's|this is)\s+(?P<name>[\w'-]+(?: {_NAME}){{0,2}})(?P<rest>\b.*)$",
     re.I,
 )
-_I_AM = re.compile(r"^(?:i am|i'm) (?P<name>(?-i:[A-Z])[a-z'-]+(?: (?-i:[A-Z])[a-z'-]+)?)$", re.I)
-_NO_NAME = re.compile(r"(?:an|ish|ese|ch|ing|ed|st|y|ng)$|^(?:OK|Okay|Dutch|Here|Back|Fine)$")
+_I_AM = re.compile(rf"^(?:i am|i'm) (?P<name>{_NAME}(?: {_NAME})?)$", re.I)
+_NO_NAME = re.compile(rf"^{_any('not_names')}$", re.I)
 _HAVE = re.compile(
-    r"^(?:i|we)(?:'ve| have)(?: got)? an? (?:\w+ )?"
-    r"(?P<who>sister|brother|son|daughter|wife|husband|dog|cat|friend|colleague|boss|cousin|aunt|uncle|"
-    r"neighbou?r|roommate|girlfriend|boyfriend|partner|baby|niece|nephew|grandson|granddaughter)"
-    r"(?: (?:called|named) (?P<name>(?-i:[A-Z])\w+))?",
+    rf"^(?:i|we)(?:'ve| have)(?: got)? an? (?:\w+ )?(?P<who>{_any('relations')})"
+    rf"(?: (?:called|named) (?P<name>{_NAME}))?",
     re.I,
 )
-_SURE = re.compile(
-    r"\bis called\b|\bname is\b|\ballerg|\bvegetarian\b|\bvegan\b|\bdiabetic\b|\bintoleran|\bgluten\b|"
-    r"\bfavou?rite\b|\bbirthday\b|\byears old\b|\bwas born\b|\bretired\b|\bmarried\b|"
-    r"\b(?:lives?|living) (?:in|on|at|with|near)\b|\bmoved to\b|\bcomes? from\b|\bis from\b|"
-    r"\bworks? (?:as|at|for|in|from)\b|\bis an? (?!bit|little|good|great|bad|lot|shame|pity|joke)\w+|"
-    r"\b(?:likes?|loves?|hates?|prefers?|enjoys?|dislikes?|adores?|can not stand|can't stand|collects?|"
-    r"plays?|speaks?|drinks?|eats?|drives?|owns?|studies|takes)\b|\bdoes not (?:like|eat|drink)\b|"
-    r"\b(?:has|got) (?:an?|two|three|four|five|\d+) (?:[\w-]+ )?(?:sister|brother|son|daughter|child|kid|dog|cat|"
-    r"bird|fish|horse|car|bike|garden|wife|husband|twin|grandchild)|"
-    r"\b(?:appointment|reservation|flight|interview|exam|meeting|deadline|surgery|wedding|concert|budget)\b|"
-    r"\bis (?:\w+(?:ese|ish)|german|french|dutch|american|italian|canadian|russian|indian|mexican|korean|swiss)\b|"
-    r"\b(?:wants?|needs?|would like) (?:the|an?) |\bwants? (?:to be reminded|to (?:book|reserve|schedule|order))\b",
-    re.I,
-)
+_SURE = re.compile(rf"\b{_any('lasting')}|\b{_any('events')}\b|\b{_any('wishes')}", re.I)
 _SMALL = re.compile(
-    r"^the user (?:is|was|feels|has been|am) (?:so |very |really |a bit |a little |just |not |all |too |only |quite )*"
-    r"(?:fine|good|ok|okay|great|well|sorry|sure|back|here|done|ready|happy|glad|bored|tired|hungry|thirsty|"
-    r"kidding|joking|wondering|listening|curious|thinking|asking|talking|saying|trying|confused|right|sad)\b|"
-    r"^the user (?:really |just |also )*(?:does not|did not|can not|could not|thinks?|means?|meant|guess(?:es)?|"
-    r"wonders?|knows?|sees?|hopes?|understands?|hears?|heard|said|says|asked|appreciates?|thanks?|agrees?|"
-    r"forgot|supposes?|would (?:like|love) to (?:know|hear))\b"
-    r"(?! (?:like|eat|drink|want|have|own|drive|work|live|speak|need|stand|bear|smoke|sleep|swim|cook|come))|"
-    r"\b(?:likes?|loves?|hates?|enjoys?|wants?|needs?) (?:it|that|this|you|your|them|to know|help|some help|"
-    r"a (?:joke|question|story|minute|break))\b|"
-    r"\bhas (?:a|one|another|some) (?:\w+ )?(?:question|idea|problem|minute|moment|feeling)|\bgot it\b|^it is not that\b",
+    rf"^the user (?:is|was|feels|has been) (?:{_any('degrees')} )*{_any('moods')}\b|"
+    rf"^the user (?:(?:really|just|also) )*{_any('mental')}\b(?! {_any('facts_after_not')}\b)|"
+    rf"\b{_any('empty_objects')}\b|^it is not that\b",
     re.I,
 )
-_PAST = re.compile(
-    r"^(?:went|had|was|were|did|got|moved|made|took|bought|met|saw|lost|found|left|felt|thought|knew|ate|"
-    r"drank|slept|broke|came|began|became|sold|sent|paid|won|gave|ran|grew|forgot|chose|drove|flew|wrote|"
-    r"read|put|cut|quit|\w+ed)$"
-)
-_MODAL = re.compile(r"^(?:can|could|will|would|should|might|must|may|shall|used|cannot|'ll|'d)$")
-_ADVERB = re.compile(
-    r"^(?:really|always|usually|also|just|never|still|currently|now|often|only|sometimes|absolutely|"
-    r"definitely|actually|normally|mostly|probably|recently|already|even|do|simply|totally)$"
-)
+_PAST = re.compile(rf"^{_any('past')}$")
+_MODAL = re.compile(rf"^{_any('modals')}$")
+_ADVERB = re.compile(rf"^{_any('adverbs')}$")
 
 
 def clean(text: str) -> str:
@@ -195,43 +151,46 @@ def _joined(parts: list[str]) -> Iterator[str]:
     """ "my wife" + "I are away" was one subject."""
     waiting = ""
     for part in parts:
-        part = f"{waiting} and {part}" if waiting else part
-        waiting = part if re.fullmatch(r"(?i:my|our) [a-z]+(?: [A-Z]\w+)?", part.strip()) else ""
+        whole = f"{waiting} and {part}" if waiting else part
+        waiting = whole if re.fullmatch(r"(?i:my|our) [a-z]+(?: [A-Z]\w+)?", whole.strip()) else ""
         if not waiting:
-            yield part
+            yield whole
     if waiting:
         yield waiting
 
 
 def _clause(part: str, question: bool, about: str) -> Clause:
+    asked = question or _QUESTION.match(part) is not None
+    special = _name(part, question) or _request(part) or (Clause(part) if asked else None)
+    if special is not None:
+        return special
+    subject = _subject(part, about)
+    note = _outside(part, about) if subject else ""
+    if not subject or _SMALL.search(note):
+        return Clause(part, subject=subject)
+    dated = any(value.kind != "count" for value in values(part)) and subject != "it"
+    return Clause(part, note, subject, "statement", dated or bool(_SURE.search(note)))
+
+
+def _name(part: str, question: bool) -> Clause | None:
     name = _CALL_ME.match(part) or _I_AM.match(part)
-    if name and not _NO_NAME.search(name["name"]) or (name and "name" in part.lower()):
-        given = name["name"][:1].upper() + name["name"][1:]
-        return Clause(part, f"The user is called {given}.", "user", "statement", not question)
+    if not name or _NO_NAME.match(name["name"]):
+        return None
+    given = name["name"][:1].upper() + name["name"][1:]
+    return Clause(part, f"The user is called {given}.", "user", "statement", not question)
+
+
+def _request(part: str) -> Clause | None:
+    """ "book a table for two", or only "a table for two on Friday"."""
     request = _REQUEST.match(part)
     if request:
-        note = _requested(request["what"])
-        dated = bool(values(part)) or bool(_REMIND.match(request["what"]))
-        return Clause(part, note, "user", "request", dated)
+        sure = bool(values(part)) or bool(_REMIND.match(request["what"]))
+        return Clause(part, _requested(request["what"]), "user", "request", sure)
     if _FRAGMENT.match(part) and any(value.kind != "part" for value in values(part)):
         wanted = re.sub(r",? please$", "", part.rstrip(" ."), flags=re.I)
-        return Clause(
-            part,
-            f"The user wants {_swap(wanted[0].lower() + wanted[1:])}.",
-            "user",
-            "request",
-            True,
-        )
-    if question or _QUESTION.match(part):
-        return Clause(part, "", "", "other", False)
-    subject = _subject(part, about)
-    if not subject:
-        return Clause(part, "", "", "other", False)
-    note = _outside(part, about)
-    if _SMALL.search(note):
-        return Clause(part, "", subject, "other", False)
-    dated = any(value.kind != "count" for value in values(part)) and subject not in ("it", "that")
-    return Clause(part, note, subject, "statement", dated or bool(_SURE.search(note)))
+        note = f"The user wants {_swap(wanted[0].lower() + wanted[1:])}."
+        return Clause(part, note, "user", "request", True)
+    return None
 
 
 def _subject(part: str, about: str) -> str:
@@ -265,8 +224,8 @@ def _requested(what: str) -> str:
     what = what.rstrip(" .!")
     if _REMIND.match(what):
         what = "be reminded" + _REMIND.sub("", what)
-    elif what.lower().startswith(("get me ", "get us ", "find me ")):
-        return f"The user wants {_swap(what.split(' ', 2)[2])}."
+    elif _GET.match(what):
+        return f"The user wants {_swap(_GET.sub('', what))}."
     else:
         what = what[0].lower() + what[1:]
     return re.sub(r",? please$", "", f"The user wants to {_swap(what)}") + "."
@@ -335,7 +294,8 @@ def _swap(text: str) -> str:
     for pattern, new in (
         (r"\b(?:my|our)\b", "the user's"), (r"\b(?:mine|ours)\b", "the user's"),
         (r"\b(?:me|us)\b", "the user"), (r"\bmyself\b|\bourselves\b", "themselves"),
-        (r"\b(?:i|we)(?:'m| am|'re| are)\b", "the user is"), (r"\b(?:i|we)(?:'ve| have)\b", "the user has"),
+        (r"\b(?:i|we)(?:'m| am|'re| are)\b", "the user is"),
+        (r"\b(?:i|we)(?:'ve| have)\b", "the user has"),
         (r"\b(?:i|we)'d\b", "the user would"), (r"\b(?:i|we)'ll\b", "the user will"),
         (r"\b(?:i|we)\b", "the user"), (r"^(it|that|he|she)'s\b", r"\1 is"),
     ):  # fmt: skip

@@ -19,32 +19,25 @@ from assistant.mind.state import Fact, State
 from assistant.mind.words import Clause, is_cjk, stems
 from assistant.stages import Message
 
-_INJECTION = re.compile(
-    r"\b(?:ignore|disregard|forget|override)\b.{0,30}\b(?:instructions?|rules?|prompts?|above|previous|notes?)\b|"
-    r"\b(?:system prompt|you are now|pretend (?:to|that|you)|jailbreak|developer mode|new instructions?)\b|"
-    r"\bthe user\b|\bnotes?:|忽略.{0,12}(?:指令|规则|提示|要求|内容)|系统提示|你现在是|假装|用户|笔记[：:]",
-    re.I,
-)
-_SECRET = re.compile(
-    r"\b(?:password|passcode|pass ?phrase|pin(?: code| number)?|cvv|(?:credit |debit )?card number|api key|"
-    r"secret key|social security)\b|密码|口令|卡号|验证码|身份证号|(?:\d[ -]?){12,}",
-    re.I,
-)
+_BOTH = tuple(prompts(language)["grammar"] for language in ("en", "zh"))
+
+
+def _any(name: str) -> str:
+    """The alternatives of one list in both languages: words may be mixed."""
+    return "(?:" + "|".join(part for words in _BOTH for part in words[name]) + ")"
+
+
+_INJECTION = re.compile(_any("injection"), re.I)
+_SECRET = re.compile(_any("secrets"), re.I)
+_CORRECTION = re.compile(_any("corrections"), re.I)
+_BARE = re.compile(rf"^\W*(?:{_any('bare')}\W*)+$", re.I)
 _NOTHING = re.compile(r"^\W*(?:nothing|none|no notes?|n/a|无|没有)\W*$", re.I)
-_BARE = re.compile(
-    r"^\W*(?:(?:ok(?:ay)?|uh[- ]?huh|mm+[- ]?hm+|yes|yeah|yep|no|nope|sure|right|got it|great|cool|nice|perfect|fine|"
-    r"thanks?|thank you|thanks a lot|very much|so much|good(?: morning| evening| night)?|hello|hi|hey|bye|goodbye|"
-    r"please|stop|wait|never ?mind|alright|all right|wow|really|oh|well|i see|sorry|see you|again|go on|next|"
-    r"好的?|嗯+|哦|行|可以|谢谢你?|多谢|没事|没关系|再见|你好|您好|早上好|晚安|是的?|对|不是?|不用了?|知道了|明白了?|停|"
-    r"继续|好吧|哈+|真的吗?|太好了)\W*)+$",
-    re.I,
-)
 _LEADING = re.compile(r"^\s*(?:[-*•·]+|\d+[.)、])\s*")
 _SCAFFOLD = frozenset(
     stems(
-        "the user users is are has have was be been being a an and or to of at on in for with by that this it its "
-        "his her their he she they will would called named name wants want needs do does not no never can who whom "
-        "which there from as about into also"
+        "the user users is are has have was be been being a an and or to of at on in for with by "
+        "that this it its his her their he she they will would called named name wants want needs "
+        "do does not no never can who whom which there from as about into also"
     )
 ) | set("用户的是叫有了要在和他她它说会很名字也还个")
 MIN_COVER = 0.5
@@ -72,7 +65,7 @@ def worth_noting(user_text: str, language: str) -> bool:
     if not user_text.strip() or _BARE.match(user_text) or _refused(user_text):
         return False
     found = grammar_of(user_text).clauses(grammar_of(user_text).clean(user_text))
-    return any(clause.kind != "other" for clause in found) or _corrects(user_text)
+    return any(clause.kind != "other" for clause in found) or bool(_CORRECTION.search(user_text))
 
 
 def read_notes(raw: str, user_text: str, language: str, turn: int, state: State) -> Update:
@@ -100,16 +93,6 @@ def read_notes(raw: str, user_text: str, language: str, turn: int, state: State)
 def _refused(text: str) -> bool:
     """Instructions in disguise and secrets never reach the notes (M12)."""
     return bool(_INJECTION.search(text) or _SECRET.search(text))
-
-
-def _corrects(text: str) -> bool:
-    return bool(
-        re.search(
-            r"\b(?:not|make it|make that|change|meant?|instead|actually)\b|不是|不对|改|换成",
-            text,
-            re.I,
-        )
-    )
 
 
 def _chosen(

@@ -50,9 +50,16 @@ def reply_messages(
             messages += _turn(exchange.user, exchange.reply)
     notes = "\n".join(note_lines(state)) or texts["no_notes"]
     messages.append({"role": "system", "content": texts["notes"].format(notes=notes)})
-    hint = prompts(language)["reply"]["last"]
+    last = "last" if _mixed(state, language) else "last_same"
+    hint = prompts(language)["reply"][last]
     messages.append({"role": "user", "content": hint.format(words=user_text)})
     return messages
+
+
+def _mixed(state: State, language: str) -> bool:
+    """True when a note is in another language than the words: the model is told which to speak."""
+    notes = (*state.preference.values(), *state.facts.values())
+    return any(fact.language != language for fact in notes)
 
 
 def _turn(words: str, reply: str) -> list[Message]:
@@ -61,8 +68,8 @@ def _turn(words: str, reply: str) -> list[Message]:
 
 
 def _denial(reply: str) -> bool:
-    """True for "You have not told me that": seen once, a small model says it again to everything."""
-    return any(prompts(language)["reply"]["denial"] in reply for language in ("en", "zh"))
+    """True for "You have not told me that": seen once, a small model repeats it for ever."""
+    return any(prompts(name)["reply"]["denial"] in reply for name in ("en", "zh"))
 
 
 def note_lines(state: State) -> Iterator[str]:

@@ -24,7 +24,8 @@ KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     for kind, pattern in (
         (
             "date",
-            rf"\b(?:the )?{_ORDINAL}(?: of)? {_MONTH}\b|\b{_MONTH} (?:the )?(?:{_ORDINAL}|\d{{1,2}})\b",
+            rf"\b(?:the )?{_ORDINAL}(?: of)? {_MONTH}\b|"
+            rf"\b{_MONTH} (?:the )?(?:{_ORDINAL}|\d{{1,2}})\b",
         ),
         ("date", rf"\bthe {_ORDINAL}\b(?! \w+(?:day|time|floor|one)\b)"),
         ("date", rf"{_ZH}月{_ZH}[号日]|下个月{_ZH}号|{_ZH}号|(?<!个){_ZH}月份?(?!\d)"),
@@ -41,8 +42,8 @@ KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ),
         (
             "day",
-            rf"\b(?:(?:next|this|last) )?{_DAY}\b|\bthe day after tomorrow\b|\btomorrow\b|\btoday\b|"
-            r"\btonight\b|\b(?:next|this) (?:week|weekend|month|year)\b",
+            rf"\b(?:(?:next|this|last) )?{_DAY}\b|\bthe day after tomorrow\b|\btomorrow\b|"
+            r"\btoday\b|\btonight\b|\b(?:next|this) (?:week|weekend|month|year)\b",
         ),
         (
             "day",

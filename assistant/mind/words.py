@@ -20,20 +20,11 @@ _CONTRACTIONS = (
     (r"\bgonna\b", "going to"),
     (r"\bwanna\b", "want to"),
 )
-_NUMBERS = {
-    word: str(value)
-    for value, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
-        "fifteen sixteen seventeen eighteen nineteen twenty".split()
-    )
-} | {
-    "thirty": "30",
-    "forty": "40",
-    "fifty": "50",
-    "sixty": "60",
-    "seventy": "70",
-    "eighty": "80",
-    "ninety": "90",
+_UNITS = """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen
+    fifteen sixteen seventeen eighteen nineteen"""
+_TIES = "twenty thirty forty fifty sixty seventy eighty ninety"
+_NUMBERS = {word: str(value) for value, word in enumerate(_UNITS.split())} | {
+    word: str(value * 10) for value, word in enumerate(_TIES.split(), 2)
 }
 _TENS = frozenset(str(ten) for ten in range(20, 100, 10))
 _ONES = frozenset("123456789")
@@ -54,13 +45,13 @@ class Clause:
 
     text: str
     """the user's own words"""
-    note: str
+    note: str = ""
     """the same seen from outside: I → The user, 我 → 用户"""
-    subject: str
+    subject: str = ""
     """"user", or the lower-case words for whom or what it is about"""
-    kind: str
+    kind: str = "other"
     """"statement", "request" or "other" (questions, commands, small talk)"""
-    sure: bool
+    sure: bool = False
     """a rule knows that this is worth keeping"""
 
 
