@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from assistant.asr import Whisper, candidates, divide, simplified
+from assistant.asr import Whisper, divide
 from assistant.audio import files
 from assistant.config import AsrConfig
 from assistant.errors import InputError, ModelError
 from assistant.events import Audio, Transcript
+from assistant.languages import candidates, simplified
 
 RATE = 16000
 Samples = NDArray[np.float32]

@@ -17,9 +17,9 @@ FILES = sorted(HOUSE.rglob("*.py"))
 LEVELS = [
     {"errors", "wording", "workers", "events", "speakable"},
     {"stages", "config", "clock"},
-    {"weights", "chat", "evidence"},
+    {"weights", "chat", "evidence", "languages"},
     {"weights_fetch", "audio", "vad", "endpoint", "llm", "asr", "tts", "mind"},
-    {"weights_pull"},
+    {"weights_pull", "snapshots"},
     {"memory", "mouth", "ears", "skills"},
     {"turns"},
     {"loop", "home"},

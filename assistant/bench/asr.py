@@ -16,11 +16,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from assistant.asr import Whisper, simplified
+from assistant.asr import Whisper
 from assistant.audio import files
 from assistant.config import Config
 from assistant.errors import AudioFormatError, InputError
 from assistant.events import Audio
+from assistant.languages import simplified
 
 FOLDERS = ("en", "commands", "en_8k_prompts", "en_nonnative", "zh")
 PROMPTS = "en_8k_prompts"
