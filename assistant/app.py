@@ -7,6 +7,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from platformdirs import user_cache_path
+
 from assistant.audio import files
 from assistant.audio.devices import choose
 from assistant.audio.mic import DeviceMicrophone, FileMicrophone
@@ -17,12 +19,13 @@ from assistant.config import Config
 from assistant.ears import Ears
 from assistant.endpoint import Endpoint
 from assistant.events import Audio, Ended, Failed
-from assistant.home import Home, open_home
+from assistant.home import NAME, Home, open_home
 from assistant.llm import Weights
 from assistant.loop import Loop, Notice, Shown
 from assistant.memory.cache import Conversation
 from assistant.memory.extract import Noted, Scribe
 from assistant.mouth import Mouth, Page, Speech
+from assistant.snapshots import Primed, rules_alone, without_words
 from assistant.speakable import language_of
 from assistant.stages import Clock, LanguageModel, Microphone, Recognizer, Speaker, Voice
 from assistant.tts import PiperVoices
@@ -92,7 +95,9 @@ def load_engines(
     progress("language model")
     weights = Weights.load(config.llm, paths["llm"], gpu_layers=config.llm.gpu_layers)
     closers.callback(weights.close)
-    replies, notes = weights.context(config.llm.context), weights.context(NOTES_CONTEXT)
+    cache = user_cache_path(NAME, appauthor=False) / "prompts"
+    replies = Primed(weights.context(config.llm.context), cache, paths["llm"], rules_alone)
+    notes = Primed(weights.context(NOTES_CONTEXT), cache, paths["llm"], without_words)
     engines = Engines(replies, notes, closers)
     if speech:
         from assistant.asr import Whisper

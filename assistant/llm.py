@@ -331,6 +331,40 @@ class Context:
         self._known.extend(chunk)
         return len(chunk)
 
+    def stable(self, messages: Sequence[Message]) -> list[int]:
+        """The tokens that `prepare` would evaluate."""
+        return self._weights.template.stable(messages)[: self._size - 1]
+
+    def holds(self, tokens: Sequence[int]) -> bool:
+        """True when all of these are already evaluated."""
+        return common_prefix(self._known, tokens) == len(tokens)
+
+    def save(self, path: Path) -> bool:
+        """Write what is evaluated to a file, so that another start need not compute it."""
+        with self._lock:
+            self._alive()
+            array = (self._lib.llama_token * len(self._known))(*self._known)
+            where = str(path).encode()
+            size = self._lib.llama_state_seq_save_file(self._pointer, where, 0, array, len(array))
+            return bool(size)
+
+    def load(self, path: Path, tokens: Sequence[int]) -> bool:
+        """Take over what `save` wrote; False, and nothing known, when it is not these tokens."""
+        with self._lock:
+            self._alive()
+            array = (self._lib.llama_token * self._size)()
+            count = ctypes.c_size_t(0)
+            self._lib.llama_memory_clear(self._memory, True)
+            self._known.clear()
+            size = self._lib.llama_state_seq_load_file(
+                self._pointer, str(path).encode(), 0, array, self._size, ctypes.byref(count)
+            )
+            if size and list(array[: count.value]) == list(tokens):
+                self._known.extend(tokens)
+                return True
+            self._lib.llama_memory_clear(self._memory, True)
+            return False
+
     def _best_token(self) -> int:
         pointer = self._lib.llama_get_logits_ith(self._pointer, -1)
         count = self._lib.llama_vocab_n_tokens(self._weights.vocab)
