@@ -20,7 +20,7 @@ from assistant.audio.files import RATE, resample
 from assistant.config import AsrConfig
 from assistant.errors import InputError, ModelError
 from assistant.events import Audio, Samples, Transcript
-from assistant.evidence import Evidence, loops, most_tokens, why_refused
+from assistant.evidence import Evidence, most_tokens, once, why_refused
 from assistant.languages import candidates, words
 
 log = logging.getLogger(__name__)
@@ -45,12 +45,10 @@ THREADS = 4
 
 @dataclass(frozen=True, slots=True)
 class _Heard:
-    """One encoder window and what was decoded from it."""
+    """What was decoded from one encoder window."""
 
     evidence: Evidence
     language: str
-    loops: bool
-    """repeats itself, or holds more than anybody can say in the time"""
 
 
 class Whisper:
@@ -151,7 +149,7 @@ class Whisper:
         """At most LONGEST seconds."""
         window = max(WINDOW, len(samples) / RATE + MARGIN)
         heard = self._recognise(samples, window, self._config.beam_size)
-        redone = heard.loops and window < FULL
+        redone = heard.evidence.looping and window < FULL
         if redone:
             log.debug("repetition, again with the full window: %r", heard.evidence.text)
             heard = self._recognise(samples, FULL, REDO_BEAM)
@@ -173,7 +171,7 @@ class Whisper:
         encoded = model.encode(features)
         limit = most_tokens(len(samples) / RATE)
         heard = [self._decode(encoded, name, beam, limit) for name in self._languages_of(encoded)]
-        return max(heard, key=lambda item: item.evidence.log_prob - item.loops)
+        return max(heard, key=lambda item: item.evidence.log_prob - item.evidence.looping)
 
     def _decode(self, encoded: Any, language: str, beam: int, limit: int) -> _Heard:
         tokenizer = self._tokenizer(language)
@@ -187,13 +185,15 @@ class Whisper:
             return_no_speech_prob=True,
             suppress_tokens=self._suppress,
         )[0]
-        tokens = tuple(result.sequences_ids[0])
+        tokens = result.sequences_ids[0]
         # the score leaves the end token out of the count, as faster-whisper has it
         log_prob = result.scores[0] * len(tokens) / (len(tokens) + 1)
-        text = words(tokenizer.decode(tokens), language)
-        evidence = Evidence(text, tokens, log_prob, result.no_speech_prob)
+        kept = once(tokens)
+        text = words(tokenizer.decode(kept), language)
+        looping = len(tokens) >= limit or len(kept) < len(tokens)
+        evidence = Evidence(text, looping, log_prob, result.no_speech_prob)
         log.debug("%s %r", language, evidence)
-        return _Heard(evidence, language, len(tokens) >= limit or loops(tokens))
+        return _Heard(evidence, language)
 
     def _languages_of(self, encoded: Any) -> tuple[str, ...]:
         if self.fixed_language:

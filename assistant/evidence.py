@@ -17,6 +17,9 @@ _SPACE = re.compile(r"\s+")
 MIN_REPEATS = ((1, 6), (2, 4), (3, 3))
 """(length of the repeated piece in tokens at most, repeats in a row that make a loop)"""
 LONG_REPEATS = 3
+LOOP_DOUBT = 0.5
+"""a text that repeats itself is believed only on clear speech, as each repeat makes it surer"""
+NO_WORDS = "it does not sound like words"
 LONGEST_PIECE = 24
 MAX_TOKENS_PER_SECOND = 15.0
 """Quick English is 5 to 6 tokens a second, quick Chinese about 11."""
@@ -30,7 +33,8 @@ class Evidence:
 
     text: str
     """tidy"""
-    tokens: tuple[int, ...]
+    looping: bool
+    """it repeated itself, or held more than anybody can say in the time"""
     log_prob: float
     """mean log-probability of the tokens"""
     no_speech: float
@@ -48,26 +52,39 @@ def most_tokens(seconds: float) -> int:
     return int(SPARE_TOKENS + MAX_TOKENS_PER_SECOND * seconds)
 
 
-def loops(tokens: Sequence[int]) -> bool:
-    """True when a piece of the text is repeated in a row so often that nobody said it."""
-    for length in range(1, min(LONGEST_PIECE, len(tokens) // 2) + 1):
-        wanted = next((times for most, times in MIN_REPEATS if length <= most), LONG_REPEATS)
-        same = 0
-        for index in range(length, len(tokens)):
-            same = same + 1 if tokens[index] == tokens[index - length] else 0
-            if same >= length * (wanted - 1):
-                return True
-    return False
+def _wanted(length: int) -> int:
+    """Repeats in a row of a piece of so many tokens that make a loop."""
+    return next((times for most, times in MIN_REPEATS if length <= most), LONG_REPEATS)
+
+
+def once(tokens: Sequence[int]) -> list[int]:
+    """The tokens with each loop said once; what people do repeat stays."""
+    kept: list[int] = []
+    start = 0
+    while start < len(tokens):
+        step = 1
+        for length in range(1, min(LONGEST_PIECE, (len(tokens) - start) // 2) + 1):
+            end = start + length
+            while end < len(tokens) and tokens[end] == tokens[end - length]:
+                end += 1
+            if end - start >= length * _wanted(length):
+                # a last repeat that was cut off belongs to the loop
+                whole = end if end == len(tokens) else end - (end - start) % length
+                kept += tokens[start : start + length]
+                step = whole - start
+                break
+        else:
+            kept.append(tokens[start])
+        start += step
+    return kept
 
 
 def why_refused(evidence: Evidence, config: AsrConfig) -> str:
     """The check that refuses this text, "" when it stands."""
     if not evidence.text:
         return "no words"
-    if loops(evidence.tokens):
-        return "the same words over and over"
-    if doubt(evidence, config) > 1:
-        return "it does not sound like words"
+    if doubt(evidence, config) > (LOOP_DOUBT if evidence.looping else 1):
+        return "the same words over and over" if evidence.looping else NO_WORDS
     return ""
 
 

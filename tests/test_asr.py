@@ -47,7 +47,11 @@ class Engine:
     max_length = 448
 
     def __init__(
-        self, *answers: str, multilingual: bool = True, scores: Sequence[float] = ()
+        self,
+        *answers: str,
+        multilingual: bool = True,
+        scores: Sequence[float] = (),
+        silent: float = 0.05,
     ) -> None:
         self.hf_tokenizer = Letters()
         self.supported_languages = ["en", "zh"] if multilingual else ["en"]
@@ -56,6 +60,7 @@ class Engine:
         )
         self.answers = list(answers)
         self.scores = list(scores)
+        self.silent = silent
         self.windows: list[int] = []
         self.asked: list[dict[str, Any]] = []
         self.heard = {"<|en|>": 0.9, "<|zh|>": 0.1}
@@ -80,7 +85,7 @@ class Engine:
             SimpleNamespace(
                 sequences_ids=[tokens],
                 scores=[self.scores.pop(0) if self.scores else -0.2],
-                no_speech_prob=0.05,
+                no_speech_prob=self.silent,
             )
         ]
 
@@ -104,8 +109,14 @@ def test_a_loop_is_done_again_with_the_whole_window() -> None:
     assert engine.windows == [1500, 3000]
 
 
-def test_a_loop_that_stays_is_refused() -> None:
+def test_a_loop_that_stays_is_said_once_when_somebody_speaks() -> None:
     heard = Whisper(Engine("go on " * 9, "go on " * 9), AsrConfig()).transcribe(sound(6))
+    assert (heard.text, heard.redone) == ("go on", True)
+
+
+def test_a_loop_that_stays_is_refused_when_speech_is_doubtful() -> None:
+    engine = Engine("go on " * 9, "go on " * 9, scores=[-0.9, -0.9], silent=0.5)
+    heard = Whisper(engine, AsrConfig()).transcribe(sound(6))
     assert heard.text == ""
     assert "over and over" in heard.why_empty
 
