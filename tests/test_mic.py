@@ -259,6 +259,7 @@ def card(monkeypatch: pytest.MonkeyPatch) -> FakeCard:
     monkeypatch.setattr(devices, "rescan", fake.rescan)
     monkeypatch.setattr(devices.OpenStream, "start", lambda self: self.stream.start())
     monkeypatch.setattr("assistant.audio.mic._STALL_SECONDS", 0.05)
+    monkeypatch.setattr("assistant.audio.mic._START_SECONDS", 0.05)
     monkeypatch.setattr("assistant.audio.mic._RETRY_SECONDS", 0.01)
     return fake
 
@@ -333,7 +334,7 @@ def test_sound_nobody_takes_is_counted_and_told(
 def test_closing_a_device_wakes_its_listener(
     card: FakeCard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("assistant.audio.mic._STALL_SECONDS", 30.0)
+    monkeypatch.setattr("assistant.audio.mic._START_SECONDS", 30.0)
     microphone = DeviceMicrophone("", RealClock())
     worker = Worker("ears", lambda: collect(microphone, []))
     worker.start()

@@ -7,9 +7,10 @@ and that ends every open stream. So each stream is registered here and its owner
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
@@ -145,14 +146,15 @@ def open_stream(
         for rate in dict.fromkeys((*rates, device.rate, *_COMMON_RATES)):
             for channels in dict.fromkeys((1, min(2, device.channels))):
                 try:
-                    stream = make(
-                        samplerate=rate,
-                        device=device.number,
-                        channels=channels,
-                        dtype="float32",
-                        latency=LATENCY_SECONDS,
-                        callback=callback,
-                    )
+                    with _silent_stderr():
+                        stream = make(
+                            samplerate=rate,
+                            device=device.number,
+                            channels=channels,
+                            dtype="float32",
+                            latency=LATENCY_SECONDS,
+                            callback=callback,
+                        )
                 except (sd.PortAudioError, ValueError) as error:
                     fault = error
                 else:
@@ -183,8 +185,23 @@ def rescan() -> None:
             return
         for release, _ in _owners:
             release()
-        sd._terminate()
-        sd._initialize()
+        with _silent_stderr():
+            sd._terminate()
+            sd._initialize()
+
+
+@contextmanager
+def _silent_stderr() -> Iterator[None]:
+    """PortAudio prints the line of its source at which a device refused; we tell it in words."""
+    sys.stderr.flush()
+    keep, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(keep, 2)
+        os.close(keep)
+        os.close(nowhere)
 
 
 def _default(kind: Kind) -> int:

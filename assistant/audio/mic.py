@@ -24,8 +24,10 @@ FRAME_SECONDS = FRAME / RATE
 
 _INBOX_BLOCKS = 2048
 """Blocks a busy listener may lag behind (10 s and more) before sound is lost."""
-_STALL_SECONDS = 1.0
+_STALL_SECONDS = 2.0
 """A microphone that gives nothing for so long is gone."""
+_START_SECONDS = 5.0
+"""The same before its first block: a sound server that wakes up was seen to need 1.6."""
 _RETRY_SECONDS = 1.0
 _SETTLE_SECONDS = 0.1
 """The first blocks of a stream come at odd times and may hold a click; they are not used."""
@@ -117,16 +119,17 @@ class DeviceMicrophone:
         timeline = Timeline(opened.rate)
         convert = soxr.ResampleStream(opened.rate, RATE, 1, dtype="float32")
         opened.start()
+        patience = _START_SECONDS
         while self._open is opened:
             try:
-                item = self._inbox.get(_STALL_SECONDS)
+                item = self._inbox.get(patience)
             except (TimeoutError, Closed):
                 self._stalls += 1
                 return
             if item is None:  # woken to see whether the stream is still ours
                 continue
             block, end = item
-            self._stalls = 0
+            patience, self._stalls = _STALL_SECONDS, 0
             self._offset = timeline.arrived(len(block), end)
             self._tell_loss()
             yield Audio(block if opened.rate == RATE else convert.resample_chunk(block), RATE)

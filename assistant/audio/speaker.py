@@ -24,6 +24,8 @@ QUEUE_SECONDS = 30.0
 """Sound that may wait; whoever brings more waits for room."""
 _CHECK_SECONDS = 1.0
 """between two looks at whether the device still runs"""
+_PATIENT_CHECKS = 3
+"""looks at a device that asks for nothing: a sound server that wakes up was seen to need 1.6 s"""
 _LONGEST_CHECK_SECONDS = 32.0
 """the same, when it has been gone for long: looking interrupts the microphone"""
 
@@ -96,7 +98,7 @@ class DeviceSpeaker:
         self._closing = CancelToken()
         self._lock = Lock()
         self._told: Inbox[tuple[Audio | None, float]] = Inbox(256)
-        self._blocks = 0
+        self._blocks = self._seen = self._still = 0
         self._told_gone = False
         self.underruns = 0
         """times the device had to wait for sound"""
@@ -112,7 +114,8 @@ class DeviceSpeaker:
             if token.wait(over):
                 return self.busy_until
         with self._lock:
-            if self._open is None:
+            if self._open is None:  # nobody speaks now, so looking for it disturbs no one
+                devices.rescan()
                 self._open_device()
             rate = self._head.rate
         samples = files.resample(audio, rate).samples * np.float32(self._volume)
@@ -148,6 +151,7 @@ class DeviceSpeaker:
         self._head = Playhead(opened.rate, self._tell, lambda at: self._tell(None, at))
         self._latency = opened.latency
         opened.start()
+        self._still = 0
         self._open = opened
 
     def _release(self) -> None:
@@ -171,7 +175,7 @@ class DeviceSpeaker:
 
     def _tend(self) -> None:
         """Tell the recording, and see to it that the device runs."""
-        checked, seen, wait = time.monotonic(), -1, _CHECK_SECONDS
+        checked, wait = time.monotonic(), _CHECK_SECONDS
         while True:
             try:
                 self._record(*self._told.get(_CHECK_SECONDS))
@@ -181,13 +185,21 @@ class DeviceSpeaker:
                 return
             if time.monotonic() - checked < wait:
                 continue
-            if self._open is not None and self._blocks != seen:
-                seen, wait, self._told_gone = self._blocks, _CHECK_SECONDS, False
+            if self._runs():
+                wait, self._told_gone = _CHECK_SECONDS, False
             elif self._revive():
                 wait = _CHECK_SECONDS
             else:
                 wait = min(2 * wait, _LONGEST_CHECK_SECONDS)
             checked = time.monotonic()
+
+    def _runs(self) -> bool:
+        """The device asks for blocks, or did so not long ago."""
+        opened, self._seen, before = self._open, self._blocks, self._seen
+        if opened is None:
+            return False
+        self._still = 0 if self._seen != before else self._still + 1
+        return bool(opened.stream.active) and self._still < _PATIENT_CHECKS
 
     def _record(self, audio: Audio | None, at: float) -> None:
         if self._recording is None:
