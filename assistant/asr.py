@@ -81,7 +81,10 @@ class Whisper:
             raise ModelError(f"{path / 'tokenizer.json'} is missing. Run: run.py models verify")
         device = _device(config)
         try:
-            return cls(_load(config, path, device), config)
+            whisper = cls(_load(config, path, device), config)
+            if device == "cuda":
+                whisper.warm_up()  # missing CUDA libraries show when they are first used
+            return whisper
         except (RuntimeError, ValueError, OSError) as error:
             if config.device != "auto" or device == "cpu":
                 raise ModelError(
