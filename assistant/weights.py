@@ -9,7 +9,7 @@ import difflib
 import json
 import os
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -21,6 +21,8 @@ from assistant.errors import InputError, ModelError
 CATALOG = ROOT / "models" / "catalog.toml"
 SETS = ("default", "small", "all")
 State = Literal["ready", "missing", "damaged"]
+Tick = Callable[[int], None]
+"""called with the bytes that were done since the last call"""
 
 KINDS = {
     "asr": ("recognition model", "a CTranslate2 Whisper folder", ""),

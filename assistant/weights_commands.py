@@ -13,8 +13,9 @@ from typing import Any, Protocol
 from assistant import weights
 from assistant.config import Config
 from assistant.errors import ModelError
+from assistant.weights import Tick
 from assistant.weights_fetch import pip_fetch
-from assistant.weights_pull import Fetch, Record, Tick, fault_in, pull
+from assistant.weights_pull import Fetch, Record, fault_in, pull
 
 
 class Out(Protocol):

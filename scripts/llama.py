@@ -290,6 +290,8 @@ def fetch_fault(output: str) -> str:
         return "the disk is full"
     if "DO NOT MATCH THE HASHES" in output:
         return "a file does not have the hash that scripts/requirements.lock names"
+    if "CERTIFICATE_VERIFY_FAILED" in output:
+        return "the package index shows a certificate that is not trusted here"
     if any(sign in output for sign in OFFLINE):
         return "no package index can be reached; go online and start again"
     if "No matching distribution" in output:

@@ -257,6 +257,7 @@ def test_without_weights_nothing_counts_as_proven(engine: Engine) -> None:
     ("output", "words"),
     [
         ("Retrying after connection broken by 'NewConnectionError'", "go online"),
+        ("SSLError CERTIFICATE_VERIFY_FAILED\nERROR: No matching distribution", "certificate"),
         ("ERROR: No matching distribution found for av", "does not offer"),
         ("ERROR: THESE PACKAGES DO NOT MATCH THE HASHES", "hash"),
         ("OSError: [Errno 28] No space left on device", "disk is full"),
