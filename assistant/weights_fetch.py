@@ -15,19 +15,27 @@ from assistant.weights import Source, Tick
 PROGRESS = re.compile(r"Progress (\d+) of \d+")
 """what `pip --progress-bar raw` prints, once for every chunk"""
 
-OFFLINE = (
-    "NewConnectionError",
-    "NameResolutionError",
-    "ConnectTimeout",
-    "ReadTimeout",
-    "Connection to ",
-    "connection broken",
-    "Network is unreachable",
-    "Temporary failure in name resolution",
-    "ProxyError",
-    "Connection refused",
-)
-"""signs in pip's output that no index could be reached"""
+AGAIN = "run the same command again; what is complete is kept."
+OFFLINE = f"{{what}} could not be fetched: no package index can be reached. Go online and {AGAIN}"
+REASONS = {
+    "No space left": f"The disk is full: {{what}} could not be fetched. Make room and {AGAIN}",
+    "DO NOT MATCH THE HASHES": (
+        "{what} does not have the hash the catalog names; it was not kept. Try again later."
+    ),
+    "CERTIFICATE_VERIFY_FAILED": (
+        "{what} could not be fetched: the package index shows a certificate that is not trusted here."
+    ),
+    "NewConnectionError": OFFLINE,
+    "NameResolutionError": OFFLINE,
+    "ConnectTimeout": OFFLINE,
+    "ReadTimeout": OFFLINE,
+    "connection broken": OFFLINE,
+    "Network is unreachable": OFFLINE,
+    "ProxyError": OFFLINE,
+    "No matching distribution": "{what} is not offered by the package index in use.",
+    "No module named pip": f"{sys.executable} has no pip; start with scripts/run, or install pip.",
+}
+"""a sign in pip's output, and what it means; the first that is there counts"""
 
 
 def pip_fetch(source: Source, folder: Path, tick: Tick) -> Path:
@@ -85,20 +93,8 @@ def _explain(source: Source, lines: list[str]) -> str:
     """pip's failure as one sentence."""
     text = "\n".join(lines)
     what = f"{source.package} {source.version}"
-    again = "run the same command again; what is complete is kept."
-    if "No space left" in text:
-        return f"The disk is full: {what} could not be fetched. Make room and {again}"
-    if "DO NOT MATCH THE HASHES" in text:
-        return f"{what} does not have the hash the catalog names; it was not kept. Try again later."
-    if "CERTIFICATE_VERIFY_FAILED" in text:
-        return f"{what} could not be fetched: the package index shows a certificate that is not trusted."
-    if any(sign in text for sign in OFFLINE):
-        return (
-            f"{what} could not be fetched: no package index can be reached. Go online and {again}"
-        )
-    if "No matching distribution" in text:
-        return f"{what} is not offered by the package index in use; try again later."
-    if "No module named pip" in text:
-        return f"{sys.executable} has no pip; start with scripts/run, or install pip."
+    for sign, reason in REASONS.items():
+        if sign in text:
+            return reason.format(what=what)
     last = next((line for line in reversed(lines) if "ERROR" in line), (lines or ["no output"])[-1])
-    return f"{what} could not be fetched ({last.strip()}); {again}"
+    return f"{what} could not be fetched ({last.strip()}); {AGAIN}"
