@@ -95,15 +95,12 @@ class VirtualCard:
             process.terminate()
             process.wait(5)
 
-    def unplug_speaker(self) -> None:
-        """Every stream on the card ends."""
-        self._pactl("unload-module", "module-null-sink")
+    def unplug(self) -> None:
+        """The sound server ends, and every stream with it."""
+        self.__exit__()
 
     def plug_in(self) -> None:
-        for sink in ("mic_in", "spk_out"):
-            self._pactl("load-module", "module-null-sink", f"sink_name={sink}", "rate=48000")
-        self._pactl("set-default-sink", "spk_out")
-        self._pactl("set-default-source", "mic_in.monitor")
+        self.__enter__()
 
     def _pactl(self, *arguments: str) -> subprocess.CompletedProcess[bytes]:
         return subprocess.run(
