@@ -23,7 +23,7 @@ REASONS = {
         "{what} does not have the hash the catalog names; it was not kept. Try again later."
     ),
     "CERTIFICATE_VERIFY_FAILED": (
-        "{what} could not be fetched: the package index shows a certificate that is not trusted here."
+        "{what} could not be fetched: the package index shows an untrusted certificate."
     ),
     "NewConnectionError": OFFLINE,
     "NameResolutionError": OFFLINE,
