@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from assistant.mind.address import to_you
 from assistant.mind.state import State
 from assistant.stages import Message
 
@@ -44,12 +45,10 @@ def reply_messages(
     messages = [{"role": "system", "content": texts["rules"]}]
     for words, reply in texts["examples"]:
         messages += _turn(words, reply)
-    messages.append({"role": "system", "content": texts["begin"]})
     for exchange in recent:
         if not _denial(exchange.reply):
             messages += _turn(exchange.user, exchange.reply)
-    notes = "\n".join(note_lines(state)) or texts["no_notes"]
-    messages.append({"role": "system", "content": texts["notes"].format(notes=notes)})
+    messages.append(_notes(to_you("\n".join(note_lines(state)))))
     last = "last" if _mixed(state, language) else "last_same"
     hint = prompts(language)["reply"][last]
     messages.append({"role": "user", "content": hint.format(words=user_text)})
@@ -60,6 +59,11 @@ def _mixed(state: State, language: str) -> bool:
     """True when a note is in another language than the words: the model is told which to speak."""
     notes = (*state.preference.values(), *state.facts.values())
     return any(fact.language != language for fact in notes)
+
+
+def _notes(notes: str) -> Message:
+    texts = prompts("en")["reply"]
+    return {"role": "system", "content": texts["notes"].format(notes=notes or texts["no_notes"])}
 
 
 def _turn(words: str, reply: str) -> list[Message]:

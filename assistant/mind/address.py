@@ -1,0 +1,38 @@
+"""Notes about the user → the same said to the user: "The user's dog is old" → "Your dog is old"."""
+
+from __future__ import annotations
+
+import re
+
+_VERBS = {"is": "are", "was": "were", "has": "have", "does": "do", "goes": "go"}
+_USER_VERB = re.compile(
+    r"\bthe user (?P<adverbs>(?:\w+ly |also |always |never |still |just |now |often |usually )*)"
+    r"(?P<verb>\w+)",
+    re.I,
+)
+_PLAIN = ("used", "can", "could", "will", "would", "should", "might", "must", "may")
+
+
+def to_you(text: str) -> str:
+    """Second person for all sentences of a text, in English and Chinese."""
+    text = _USER_VERB.sub(_verb, text)
+    text = re.sub(r"\bthe user's\b", "your", text, flags=re.I)
+    text = re.sub(r"\bthe user\b", "you", text, flags=re.I)
+    text = re.sub(r"(^|[.!?\n]\s*)(you)", lambda m: m[1] + m[2].capitalize(), text)
+    return text.replace("用户", "你")
+
+
+def _verb(match: re.Match[str]) -> str:
+    verb = match["verb"]
+    return f"you {match['adverbs']}{_VERBS.get(verb, _base(verb))}"
+
+
+def _base(verb: str) -> str:
+    """ "prefers" → "prefer", "flies" → "fly"; past tense and modals stay."""
+    if verb in _PLAIN or not verb.endswith("s") or verb.endswith("ss"):
+        return verb
+    if verb.endswith("ies") and len(verb) > 4:
+        return verb[:-3] + "y"
+    if re.search(r"(?:sh|ch|x|ss|zz|o)es$", verb):
+        return verb[:-2]
+    return verb[:-1]
