@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from assistant.llm import Context
+from assistant.mind.prompt import opening
 from assistant.stages import Cancel, Message
 
 log = logging.getLogger(__name__)
@@ -85,8 +86,8 @@ class Primed:
 
 
 def rules_alone(messages: Sequence[Message]) -> list[Message]:
-    """The beginning of a reply's prompt: its first message; all else changes."""
-    return [messages[0], {"role": "user", "content": ""}]
+    """The beginning of a reply's prompt: rules and worked examples; all else changes."""
+    return [*opening(), {"role": "user", "content": ""}]
 
 
 def without_words(messages: Sequence[Message]) -> list[Message]:

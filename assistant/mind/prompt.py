@@ -41,10 +41,7 @@ def reply_messages(
     state: State, recent: Sequence[Exchange], user_text: str, language: str
 ) -> list[Message]:
     """The prompt of a spoken reply (M4). `language` is that of the new words."""
-    texts = prompts("en")["reply"]
-    messages = [{"role": "system", "content": texts["rules"]}]
-    for words, reply in texts["examples"]:
-        messages += _turn(words, reply)
+    messages = opening()
     for exchange in recent:
         if not _denial(exchange.reply):
             messages += _turn(exchange.user, exchange.reply)
@@ -52,6 +49,15 @@ def reply_messages(
     last = "last" if _mixed(state, language) else "last_same"
     hint = prompts(language)["reply"][last]
     messages.append({"role": "user", "content": hint.format(words=user_text)})
+    return messages
+
+
+def opening() -> list[Message]:
+    """The beginning of every reply prompt: rules and worked examples."""
+    texts = prompts("en")["reply"]
+    messages = [{"role": "system", "content": texts["rules"]}]
+    for words, reply in texts["examples"]:
+        messages += _turn(words, reply)
     return messages
 
 
