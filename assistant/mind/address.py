@@ -15,6 +15,7 @@ _PLAIN = ("used", "can", "could", "will", "would", "should", "might", "must", "m
 
 def to_you(text: str) -> str:
     """Second person for all sentences of a text, in English and Chinese."""
+    text = re.sub(r"\bthe user is called\b", "the user's name is", text, flags=re.I)
     text = _USER_VERB.sub(_verb, text)
     text = re.sub(r"\bthe user's\b", "your", text, flags=re.I)
     text = re.sub(r"\bthe user\b", "you", text, flags=re.I)
