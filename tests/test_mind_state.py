@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assistant.config import MindConfig
+from assistant.mind.address import to_you
 from assistant.mind.merge import Update, merge
 from assistant.mind.prompt import Exchange, reply_messages
 from assistant.mind.state import Fact, State
@@ -145,7 +146,7 @@ def test_m4_prompt_holds_notes_and_only_the_last_message_holds_the_new_words() -
     one = reply_messages(state, recent, "What is its name?", "en")
     other = reply_messages(state, recent, "我叫什么名字？", "zh")
     assert one[:-1] == other[:-1], "everything before the new words is the same in any language"
-    assert any("The user has a dog." in message["content"] for message in one[:-1])
+    assert any("You have a dog." in message["content"] for message in one[:-1])
     assert "What is its name?" in one[-1]["content"]
     assert "我叫什么名字？" in other[-1]["content"]
 
@@ -172,3 +173,23 @@ def test_m7_an_interrupted_reply_is_in_the_notes() -> None:
     state = merge(State(), Update(interrupted="The room is on"), LIMITS)
     texts = "\n".join(message["content"] for message in reply_messages(state, [], "x", "en"))
     assert "The room is on" in texts
+
+
+@pytest.mark.parametrize(
+    ("note", "said"),
+    [
+        ("The user is called Alex.", "Your name is Alex."),
+        ("The user really prefers tea.", "You really prefer tea."),
+        ("The user's sister Anna watches birds.", "Your sister Anna watches birds."),
+        ("The user does not eat the user's vegetables.", "You do not eat your vegetables."),
+        ("It is the user's birthday. The user flies home.", "It is your birthday. You fly home."),
+        (
+            "The user moved to Leeds.\nThe user can not swim.",
+            "You moved to Leeds.\nYou can not swim.",
+        ),
+        ("用户的妹妹对花生过敏。", "你的妹妹对花生过敏。"),
+        ("Tom is vegan.", "Tom is vegan."),
+    ],
+)
+def test_notes_are_said_to_the_user(note: str, said: str) -> None:
+    assert to_you(note) == said
