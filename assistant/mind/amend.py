@@ -8,8 +8,8 @@ from dataclasses import replace
 from functools import partial
 
 from assistant.mind.keys import content
-from assistant.mind.prompt import prompts
 from assistant.mind.state import Fact, State
+from assistant.mind.texts import prompts
 from assistant.mind.values import Value, values
 from assistant.mind.words import stems
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from assistant.mind.prompt import prompts
+from assistant.mind.texts import prompts
 from assistant.mind.values import values
 from assistant.mind.words import Clause
 

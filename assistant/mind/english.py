@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from assistant.mind.prompt import prompts
+from assistant.mind.texts import prompts
 from assistant.mind.values import values
 from assistant.mind.words import Clause, stems
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from assistant.mind.prompt import prompts
 from assistant.mind.state import Fact, State
+from assistant.mind.texts import prompts
 from assistant.mind.values import values
 from assistant.mind.words import Clause, stems
 

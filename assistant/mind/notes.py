@@ -14,8 +14,8 @@ from assistant.mind import chinese, english
 from assistant.mind.amend import amended
 from assistant.mind.keys import typed
 from assistant.mind.merge import Update
-from assistant.mind.prompt import prompts
 from assistant.mind.state import Fact, State
+from assistant.mind.texts import prompts
 from assistant.mind.words import Clause, is_cjk, stems
 from assistant.stages import Message
 

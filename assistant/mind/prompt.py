@@ -7,18 +7,14 @@ still in the KV cache when somebody speaks.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
-from typing import Any
 
 from assistant.mind.address import to_you
+from assistant.mind.known import unknown
 from assistant.mind.state import State
+from assistant.mind.texts import prompts
 from assistant.stages import Message
-
-PROMPTS = Path(__file__).resolve().parent.parent / "prompts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +23,6 @@ class Exchange:
 
     user: str
     reply: str
-
-
-@cache
-def prompts(language: str) -> dict[str, Any]:
-    """The prompt texts of a language, English for one that has none."""
-    path = PROMPTS / f"{language}.toml"
-    with (path if path.is_file() else PROMPTS / "en.toml").open("rb") as file:
-        return tomllib.load(file)
 
 
 def reply_messages(
@@ -46,8 +34,7 @@ def reply_messages(
         if not _denial(exchange.reply):
             messages += _turn(exchange.user, exchange.reply)
     messages.append(_notes(to_you("\n".join(note_lines(state)))))
-    last = "last" if _mixed(state, language) else "last_same"
-    hint = prompts(language)["reply"][last]
+    hint = prompts(language)["reply"][_last(state, recent, user_text, language)]
     messages.append({"role": "user", "content": hint.format(words=user_text)})
     return messages
 
@@ -59,6 +46,14 @@ def opening() -> list[Message]:
     for words, reply in texts["examples"]:
         messages += _turn(words, reply)
     return messages
+
+
+def _last(state: State, recent: Sequence[Exchange], user_text: str, language: str) -> str:
+    """Which form the last message has: most questions need no hint."""
+    if _mixed(state, language):
+        return "last"
+    told = [exchange.user for exchange in recent if not exchange.user.strip().endswith("?")]
+    return "unknown" if unknown(user_text, [*note_lines(state), *told]) else "last_same"
 
 
 def _mixed(state: State, language: str) -> bool:
