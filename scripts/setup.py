@@ -73,7 +73,10 @@ def install_system(steps: Steps, names: Iterable[str]) -> bool:
     with steps.step("system packages: " + " ".join(names), shares=True):
         # Not through Steps.run: sudo may have to ask on the terminal.
         command = [str(ROOT / "scripts" / "system-packages"), *names]
-        return subprocess.run(command, check=False).returncode == 0
+        done = subprocess.run(command, check=False).returncode == 0
+        if not done:
+            steps.miss()
+        return done
 
 
 def system_packages(steps: Steps, wanted: dict[str, str]) -> None:
@@ -177,16 +180,29 @@ class Llama:
         with self._steps.step(f"llama.cpp, {plan.name} build: compiling (5 to 15 minutes)"):
             wheel = build.wheel()
             kept = self._wheels.put(key, wheel) if wheel else None
+            if kept is None:
+                self._steps.miss()
         build.clean()
         if kept is None:
             self._steps.note(f"• the {plan.name} build does not compile; see {self._steps.log}")
         return kept
 
     def _proven(self, model: Path) -> bool:
-        """A prompt of 150 tokens gives the right words. A crash or a hang is a no."""
+        """A prompt of 150 tokens gives the right words. A crash or a hang is a no.
+
+        Raises Failed when the system killed it, which says nothing about the build.
+        """
         with self._steps.step(f"llama.cpp: proof with {model.name}"):
             script = ROOT / "scripts" / "prove.py"
-            return self._steps.run([sys.executable, script, model], limit=PROOF_SECONDS) == 0
+            status = self._steps.run([sys.executable, script, model], limit=PROOF_SECONDS)
+            if status == -signal.SIGKILL:
+                raise Failed(
+                    f"The system ended the proof with {model.name}, most likely for want of memory; "
+                    "close other programs and start again, or take ASSISTANT_WEIGHTS=small."
+                )
+            if status:
+                self._steps.miss()
+            return status == 0
 
 
 def weights(steps: Steps, names: list[str]) -> None:
@@ -196,6 +212,8 @@ def weights(steps: Steps, names: list[str]) -> None:
     command = [sys.executable, str(ROOT / "run.py"), "models", "pull", *names]
     with steps.step("weights: " + " ".join(names), shares=True):
         done = subprocess.run(command, stdout=sys.stderr, check=False)
+        if done.returncode:
+            steps.miss()
     if done.returncode:
         raise SystemExit(done.returncode)  # it has said why
 

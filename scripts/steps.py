@@ -36,13 +36,18 @@ class Steps:
         start = time.monotonic()
         self._title = title
         self._start = start
+        self._mark = "✓"
         self._line(f"• {title} …", end=shares)
         try:
             yield
         except BaseException:
             self._line(f"✗ {title} ({time.monotonic() - start:.0f} s)", end=True)
             raise
-        self._line(f"✓ {title} ({time.monotonic() - start:.1f} s)", end=True)
+        self._line(f"{self._mark} {title} ({time.monotonic() - start:.1f} s)", end=True)
+
+    def miss(self) -> None:
+        """The running step did not do what it should, though the set-up goes on."""
+        self._mark = "✗"
 
     def run(
         self,
@@ -51,7 +56,7 @@ class Steps:
         env: Mapping[str, str] | None = None,
         limit: float = float("inf"),
     ) -> int:
-        """Exit status of a child whose output goes to the log; -9 when it took over `limit` s.
+        """Exit status of a child whose output goes to the log; -SIGALRM when it took over `limit` s.
 
         An interruption ends the child first.
         """
@@ -93,7 +98,7 @@ class Steps:
             except subprocess.TimeoutExpired:
                 self._show(self._progress(begin))
         _end(child)
-        return -signal.SIGKILL
+        return -signal.SIGALRM
 
     def _progress(self, begin: int) -> str:
         with self.log.open("rb") as file:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -147,7 +148,7 @@ def test_a_tool_that_hangs_is_ended_with_all_it_started(
     monkeypatch.setattr(steps, "QUIET_SECONDS", 0.05)
     begin = time.monotonic()
     with log.step("a step"):
-        assert log.run(["sh", "-c", "sleep 60 & wait"], limit=0.1) != 0
+        assert log.run(["sh", "-c", "sleep 60 & wait"], limit=0.1) == -signal.SIGALRM
     assert time.monotonic() - begin < 5
 
 
@@ -344,3 +345,14 @@ def test_an_active_environment_is_used(checkout: Checkout, tmp_path: Path) -> No
     calls = checkout.start("talk", VIRTUAL_ENV=str(active))
     assert all(call.startswith(str(active)) for call in calls)
     assert (active / "keepsake-ready").is_file()
+
+
+def test_a_proof_that_the_system_kills_refuses_no_build(
+    log: steps.Steps, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = setup.Llama(log, LOCKS[0].read_text(), tmp_path)
+    monkeypatch.setattr(log, "run", lambda *_, **__: -signal.SIGKILL)
+    with pytest.raises(steps.Failed, match="want of memory"):
+        engine._proven(MODEL)
+    monkeypatch.setattr(log, "run", lambda *_, **__: -signal.SIGSEGV)
+    assert not engine._proven(MODEL)
