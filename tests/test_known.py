@@ -14,7 +14,8 @@ KNOWN = ["The user's wife is called Julia.", "The user has a dog.", "The user pr
 @pytest.mark.parametrize(
     "question",
     ["What is my phone number?", "When is my piano lesson?", "How old am I?",
-     "where does my mother live", "What's my brother's name?", "Can you tell me what my shoe size is?"],
+     "where does my mother live", "What's my brother's name?",
+     "Can you tell me what my shoe size is?"],
 )  # fmt: skip
 def test_what_was_never_said_is_unknown(question: str) -> None:
     assert unknown(question, KNOWN)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from assistant.config import MindConfig
 from assistant.mind import chinese, english
 from assistant.mind.merge import Update, merge
-from assistant.mind.notes import note_messages, read_notes, worth_noting
+from assistant.mind.notes import needs_model, note_messages, read_notes, worth_noting
 from assistant.mind.state import State
 from assistant.mind.values import values
 
@@ -92,11 +92,22 @@ def test_v10_small_talk_questions_and_commands_need_no_model(words: str) -> None
 
 @pytest.mark.parametrize(
     "words",
-    ["My knee hurts.", "we moved to leeds last year", "No, make it eleven.", "call me Ben",
-     "Could you book a table for two on Friday?", "我叫小明", "改成十一点", "She lives in Boston."],
-)  # fmt: skip
-def test_whatever_may_hold_a_fact_is_worth_it(words: str) -> None:
+    ["My knee hurts.", "My boss is very strict.", "We rent the garage next door.", "我儿子很高"],
+)
+def test_the_model_is_asked_where_no_rule_is_sure(words: str) -> None:
     assert worth_noting(words, "en")
+    assert needs_model(words, "en")
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["we moved to leeds last year", "call me Ben", "我叫小明", "She lives in Boston.",
+     "Could you book a table for two on Friday?"],
+)  # fmt: skip
+def test_what_a_rule_is_sure_about_needs_no_model(words: str) -> None:
+    assert worth_noting(words, "en")
+    assert not needs_model(words, "en")
+    assert len(notes(read(words))) == 1
 
 
 @pytest.mark.parametrize(

@@ -62,10 +62,26 @@ def note_messages(user_text: str, language: str, last_reply: str = "") -> list[M
 
 def worth_noting(user_text: str, language: str) -> bool:
     """False for what no note can come of: "ok", thanks, questions and commands (V10)."""
+    return any(clause.note for clause in _clauses(user_text)) or bool(
+        _CORRECTION.search(user_text) and _clauses(user_text)
+    )
+
+
+def needs_model(user_text: str, language: str) -> bool:
+    """True when something is stated that no rule of `read_notes` is sure about.
+
+    For all else the model cannot change the notes, and its two or three seconds can be saved.
+    """
+    return any(clause.note and not clause.sure for clause in _clauses(user_text))
+
+
+def _clauses(user_text: str) -> list[Clause]:
+    """The clauses of words that may be noted; none of bare, secret or injected words."""
     if not user_text.strip() or _BARE.match(user_text) or _refused(user_text):
-        return False
-    found = grammar_of(user_text).clauses(grammar_of(user_text).clean(user_text))
-    return any(clause.kind != "other" for clause in found) or bool(_CORRECTION.search(user_text))
+        return []
+    grammar = grammar_of(user_text)
+    found: list[Clause] = grammar.clauses(grammar.clean(user_text))
+    return found
 
 
 def read_notes(raw: str, user_text: str, language: str, turn: int, state: State) -> Update:
