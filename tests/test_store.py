@@ -124,7 +124,7 @@ def test_a_turn_whose_update_is_queued_is_loaded_however_old(tmp_path: Path) -> 
 
 def test_a_second_instance_says_so(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    with pytest.raises(DataInUse, match="already running.*--data"):
+    with pytest.raises(DataInUse, match=r"already running.*--data"):
         Store(tmp_path)
     store.close()
     Store(tmp_path).close()

@@ -48,7 +48,11 @@ def test_closing_wakes_a_producer_that_waits_for_room() -> None:
 
 def test_a_worker_tells_its_fault() -> None:
     told: list[Exception] = []
-    with Worker("broken", lambda: 1 // 0 and None, on_error=told.append):  # type: ignore[func-returns-value]
+
+    def broken() -> None:
+        raise ZeroDivisionError
+
+    with Worker("broken", broken, on_error=told.append):
         pass
     assert [type(error) for error in told] == [ZeroDivisionError]
 
@@ -70,7 +74,11 @@ def test_a_gate_is_open_when_every_close_is_taken_back() -> None:
 def test_an_ended_gate_lets_nobody_wait() -> None:
     gate = Gate()
     gate.close()
-    with Worker("waiting", lambda: gate.enter() and None, stop=gate.end) as worker:  # type: ignore[func-returns-value]
+
+    def enter() -> None:
+        gate.enter()
+
+    with Worker("waiting", enter, stop=gate.end) as worker:
         pass
     assert isinstance(worker.error, Closed)
 
