@@ -197,7 +197,7 @@ class Llama:
             status = self._steps.run([sys.executable, script, model], limit=PROOF_SECONDS)
             if status == -signal.SIGKILL:
                 raise Failed(
-                    f"The system ended the proof with {model.name}, most likely for want of memory; "
+                    f"The system ended the proof with {model.name}, probably for want of memory; "
                     "close other programs and start again, or take ASSISTANT_WEIGHTS=small."
                 )
             if status:

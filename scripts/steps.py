@@ -56,7 +56,7 @@ class Steps:
         env: Mapping[str, str] | None = None,
         limit: float = float("inf"),
     ) -> int:
-        """Exit status of a child whose output goes to the log; -SIGALRM when it took over `limit` s.
+        """Exit status of a child whose output goes to the log; -SIGALRM after `limit` seconds.
 
         An interruption ends the child first.
         """
