@@ -178,7 +178,8 @@ def test_m7_an_interrupted_reply_is_in_the_notes() -> None:
 @pytest.mark.parametrize(
     ("note", "said"),
     [
-        ("The user is called Alex.", "Your name is Alex."),
+        ("The user is called Alex.", "The user is called Alex."),
+        ("The user's dog is called Rex.", "Your dog is called Rex."),
         ("The user really prefers tea.", "You really prefer tea."),
         ("The user's sister Anna watches birds.", "Your sister Anna watches birds."),
         ("The user does not eat the user's vegetables.", "You do not eat your vegetables."),

@@ -1,4 +1,4 @@
-"""Notes about the user → the same said to the user: "The user's dog is old" → "Your dog is old"."""
+"""Notes about the user → the same said to the user: "The user's dog is old" → "Your dog is old".
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ _PLAIN = ("used", "can", "could", "will", "would", "should", "might", "must", "m
 
 def to_you(text: str) -> str:
     """Second person for all sentences of a text, in English and Chinese."""
-    text = re.sub(r"\bthe user is called\b", "the user's name is", text, flags=re.I)
+    # "You are called Alex" makes a small model answer "I am Alex" to "Who are you?".
+    text = re.sub(r"\b(the) (user is called)\b", r"\1_\2", text, flags=re.I)
     text = _USER_VERB.sub(_verb, text)
     text = re.sub(r"\bthe user's\b", "your", text, flags=re.I)
     text = re.sub(r"\bthe user\b", "you", text, flags=re.I)
     text = re.sub(r"(^|[.!?\n]\s*)(you)", lambda m: m[1] + m[2].capitalize(), text)
-    return text.replace("用户", "你")
+    text = re.sub(r"\b(the)_(user)", r"\1 \2", text, flags=re.I)
+    return re.sub("用户(?!叫)", "你", text)
 
 
 def _verb(match: re.Match[str]) -> str:
