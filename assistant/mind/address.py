@@ -1,4 +1,4 @@
-"""Notes about the user → the same said to the user: "The user's dog is old" → "Your dog is old".
+"""Notes about the user → the same said to the user: The user's dog is old → Your dog is old."""
 
 from __future__ import annotations
 
