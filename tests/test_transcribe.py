@@ -176,3 +176,25 @@ def test_odd_recordings_end_in_text_or_a_sentence(
     same = {item.get("text") for name, item in records.items() if name.startswith("speech_rec")}
     assert len(same) == 1
     assert sum("error" in item for item in records.values()) == 6 == len(err.splitlines())
+
+
+@pytest.mark.models
+@pytest.mark.parametrize("model", ["whisper-base", "whisper-tiny.en"])
+def test_recordings_without_speech_give_nothing(
+    testdata: Path,
+    weights: Callable[[str, str], Path],
+    capsys: pytest.CaptureFixture[str],
+    model: str,
+) -> None:
+    """Through detector, endpoint and recognition, as in a conversation."""
+    weights(model, "asr")
+    lines = (testdata / "speech" / "manifest.jsonl").read_text("utf-8").splitlines()
+    names = [entry["file"] for entry in map(json.loads, lines) if entry["transcript"] == ""]
+    names = [name for name in names if name.startswith(("silence/", "noise/"))]
+    paths = [testdata / "speech" / name for name in names]
+    code, out, _ = run(capsys, "--json", "--set", f"asr.model={model}", *paths)
+    assert code == 0
+    assert len(names) == len(out.splitlines()) > 5
+    assert {item["file"]: item["text"] for item in map(json.loads, out.splitlines())} == {
+        str(path): "" for path in paths
+    }
