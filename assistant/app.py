@@ -188,7 +188,10 @@ class Talk:
         source: Source,
         show: Callable[[Shown], None],
         progress: Progress = lambda step: None,
+        opened: Callable[[], None] = lambda: None,
     ) -> None:
+        """`opened` is called when the microphone's first sound has arrived."""
+        self._opened = opened
         self._closers = ExitStack()
         with ExitStack() as guard:
             guard.callback(self._closers.close)
@@ -237,6 +240,7 @@ class Talk:
             self.mind.loop.tell,
             deaf_until=lambda: speaker.busy_until + ECHO_TAIL if deaf else 0.0,
             record=recording.heard if recording is not None else lambda frame: None,
+            opened=self._opened,
         )
         self._ears = Worker("ears", ears.run)
         self._loop = Worker("loop", self.mind.loop.run)

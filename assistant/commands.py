@@ -31,11 +31,14 @@ def talk(
         source = file_source(inputs, fast=fast, record=record, speaker=play)
     else:
         source = Source(record=record)
-    with loading(quiet=as_json) as progress:
-        session = Talk(config, source, console.show, progress)
-    with session:
+
+    def opened() -> None:
         if not inputs:
             click.echo("Listening. Ctrl-C ends.", err=True)
+
+    with loading(quiet=as_json) as progress:
+        session = Talk(config, source, console.show, progress, opened)
+    with session:
         session.run()
 
 

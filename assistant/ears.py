@@ -35,20 +35,25 @@ class Ears:
         *,
         deaf_until: Callable[[], float] = lambda: 0.0,
         record: Callable[[Frame], None] = lambda frame: None,
+        opened: Callable[[], None] = lambda: None,
     ) -> None:
-        """`deaf_until` gives the session time before which nothing may be heard (our own voice)."""
+        """`deaf_until` gives the session time before which nothing may be heard (our own voice);
+        `opened` is called when the first sound has arrived."""
         self._microphone = microphone
         self._detector = detector
         self._endpoint = endpoint
         self._tell = tell
         self._deaf_until = deaf_until
         self._record = record
+        self._opened = opened
 
     def run(self) -> None:
         """Blocks until the microphone ends. A broken stage is told as Failed, then Ended."""
         at = 0.0
         try:
             for frame in self._microphone.frames():
+                if at == 0.0:
+                    self._opened()
                 at = frame.at + FRAME_SECONDS
                 self._record(frame)
                 self._hear(frame)
