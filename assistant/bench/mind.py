@@ -1,6 +1,7 @@
 """How good is the mind? Replies and notes against what a person would expect, on the real weights.
 
-The probes are split: wording and rules were tuned on the half "tune" only, "held" is the proof.
+The probes are split: wording and rules were tuned on the half "tune" only; "held" is the proof,
+written before the tuning and spent once its failures have been read.
 """
 
 from __future__ import annotations
