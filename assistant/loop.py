@@ -36,6 +36,11 @@ from assistant.workers import (
 
 log = logging.getLogger(__name__)
 
+ENGINES = frozenset({"asr", "llm", "tts", "notes", "turn", "memory"})
+"""Stages that may fail at every turn; the others tell each of their troubles once by themselves."""
+SORRY = {"asr": "failed_asr", "turn": "failed_llm"}
+"""what is said when a stage fails that leaves the person without any answer"""
+
 
 @dataclass(frozen=True, slots=True)
 class Typed:
@@ -115,9 +120,9 @@ class Loop:
         self._unheard: Heard | None = None
         """a turn that was cut before anything of its reply was heard"""
         self._records: dict[int, Turn] = {}
-        self._noted: set[int] = set()
-        self._failed: set[str] = set()
-        self._silenced_at = 0.0
+        self._asked = 0
+        self._failed: dict[str, int] = {}
+        """which request a stage last failed at"""
         self._language = "en"
         self.activity = Activity()
         """what is being computed for an answer"""
@@ -129,39 +134,58 @@ class Loop:
             self._silence()
         elif isinstance(event, Typed):
             self._gate.close()
-        if isinstance(event, (Paused, Utterance, Typed)):
+        work = isinstance(event, (Paused, Utterance, Typed))
+        if work:
             self.activity.begin()
-        self._put(event)
+        if not self._put(event) and work:
+            self.activity.end()
 
     def _silence(self) -> None:
         """Someone speaks: what is being thought or said becomes old."""
         if self.activity.busy or self._mouth.busy_until > self._clock.now():
             self._work.advance()
-            self._silenced_at = self._mouth.stop()
-            self._put(_Silenced(self._silenced_at))
+            self._put(_Silenced(self._mouth.stop()))
 
-    def _put(self, event: Event) -> None:
+    def _put(self, event: Event) -> bool:
+        """False when nobody will take it any more."""
         try:
             self._inbox.put((event, self._work.current))
         except Closed:
             log.debug("event after the end: %s", type(event).__name__)
+            return False
+        return True
 
     def run(self) -> None:
-        """Blocks until the microphone (or the typing) has ended and everything is answered."""
-        for event, cancel in self._inbox:
-            if isinstance(event, Ended):
-                break
-            self._handle(event, cancel)
+        """Blocks until the microphone (or the typing) has ended and everything is answered.
+
+        Notes may still come in after that, until `finish`. Raises BrokenPipeError when nobody
+        reads what is shown.
+        """
+        try:
+            for event, cancel in self._inbox:
+                if isinstance(event, Ended):
+                    return
+                self._handle(event, cancel)
+        except BaseException:
+            self._abandon()
+            raise
+
+    def _abandon(self) -> None:
+        """Nobody takes the events any more: whoever waits for an answer waits in vain."""
         self._inbox.close()
+        for event, _ in self._inbox:
+            if isinstance(event, (Paused, Utterance, Typed)):
+                self.activity.end()
 
     def stop(self) -> None:
-        """Make everything old and end."""
+        """Make everything old and end; a reply that is cut by that is recorded as such."""
         self._work.advance()
-        self._mouth.stop()
+        self._turns.cut(self._mouth.stop())
         self._inbox.close()
 
     def finish(self) -> None:
         """Show the records that are still open, as they are (state_after None: still queued)."""
+        self._inbox.close()
         for event, _ in self._inbox:
             if isinstance(event, Noted):
                 self._note(event)
@@ -186,6 +210,10 @@ class Loop:
         elif isinstance(event, (Utterance, Typed)):
             try:
                 self._turn(event, cancel)
+            except BrokenPipeError:  # nobody reads what is shown
+                raise
+            except Exception as error:
+                self._fail(Failed("turn", error))
             finally:
                 self.activity.end()
                 self._gate.open()
@@ -193,29 +221,28 @@ class Loop:
     def _recognise_ahead(self, utterance: Utterance) -> None:
         """Use the closing silence: the words are ready when the end is sure (decision 3)."""
         if not len(self._inbox):  # else the person already speaks on
-            transcript = self._recognise(utterance)
-            if transcript is not None:
-                self._ahead = (utterance.end, transcript)
+            try:
+                self._ahead = (utterance.end, self._recognise(utterance))
+            except Exception as error:  # told when it fails again at the end of the utterance
+                log.warning("recognition in a pause failed: %s", type(error).__name__)
 
-    def _recognise(self, utterance: Utterance) -> Transcript | None:
+    def _recognise(self, utterance: Utterance) -> Transcript:
         assert self._recognizer is not None, "speech without a recogniser"
-        try:
-            return self._recognizer.transcribe(utterance.audio, speech_share=utterance.speech_share)
-        except Exception as error:
-            self._fail(Failed("asr", error))
-            return None
+        return self._recognizer.transcribe(utterance.audio, speech_share=utterance.speech_share)
 
     def _turn(self, event: Utterance | Typed, cancel: Cancel) -> None:
+        self._asked += 1
         heard = self._typed(event) if isinstance(event, Typed) else self._listen(event)
         if heard is None:
             return
         again = self._unheard is not None
         self._unheard = None
-        for number in [n for n in self._records if n in self._noted]:
+        for number in [n for n, turn in self._records.items() if turn.state_after is not None]:
             self._show(Finished(self._records.pop(number)))
         turn = self._turns.take(heard, cancel, again=again)
         if cancel.cancelled:
-            turn = self._turns.cut(self._silenced_at) or turn
+            # Asked again, as the thread that made this old may not have come so far yet.
+            turn = self._turns.cut(self._mouth.stop()) or turn
             if not turn.heard:
                 self._unheard = heard
                 return
@@ -230,15 +257,14 @@ class Loop:
 
     def _listen(self, utterance: Utterance) -> Heard | None:
         ahead, self._ahead = self._ahead, None
-        if ahead is not None and ahead[0] == utterance.end:
-            transcript: Transcript | None = ahead[1]
-        else:
-            transcript = self._recognise(utterance)
-        if transcript is None:
-            return None
-        self._failed.discard("asr")
-        self._show(Said(transcript))
         before = self._unheard
+        try:
+            known = ahead is not None and ahead[0] == utterance.end
+            transcript = ahead[1] if ahead and known else self._recognise(utterance)
+        except Exception as error:
+            self._fail(Failed("asr", error))
+            return before
+        self._show(Said(transcript))
         if not transcript.text:
             return before  # a cough: what it interrupted is answered after all
         text, language = transcript.text, transcript.language
@@ -257,7 +283,6 @@ class Loop:
             self._show(Replied(self._records[turn.turn]))
 
     def _note(self, event: Noted) -> None:
-        self._noted.add(event.turn)
         if event.turn in self._records:
             record = self._records[event.turn]
             self._records[event.turn] = replace(record, state_after=event.state.to_dict())
@@ -266,7 +291,7 @@ class Loop:
     def _flush(self) -> None:
         """Show the records that can no longer change."""
         for number in sorted(self._records):
-            if number not in self._noted:
+            if self._records[number].state_after is None:
                 return
             if (left := self._mouth.busy_until - self._clock.now()) > 0:
                 after(left + 0.05, lambda: self._put(_Check()))
@@ -276,10 +301,11 @@ class Loop:
     def _fail(self, event: Failed) -> None:
         """Logged every time; shown, and said where it matters, when the stage begins to fail."""
         log.error("%s failed: %s", event.stage, type(event.error).__name__, exc_info=event.error)
-        if event.stage in self._failed:
+        last = self._failed.get(event.stage)
+        self._failed[event.stage] = self._asked
+        if event.stage in ENGINES and last is not None and last >= self._asked - 1:
             return
-        self._failed.add(event.stage)
         self._show(event)
-        if event.stage == "asr":
-            sorry = words("failed_asr", self._language)
+        if event.stage in SORRY:
+            sorry = words(SORRY[event.stage], self._language)
             self._mouth.deliver([sorry], self._language, CancelToken(), lambda text: None)

@@ -5,6 +5,7 @@ Knows where each sentence lies on the session clock, and so what of it was reall
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -34,6 +35,8 @@ class Delivery:
     """when the first sentence was complete"""
     first_audio: float | None = None
     """when its sound began"""
+    until: float = math.inf
+    """when playback was first cut"""
 
     @property
     def text(self) -> str:
@@ -42,6 +45,11 @@ class Delivery:
     @property
     def end(self) -> float:
         return max((item.end for item in self.placed), default=0.0)
+
+    def cut(self, at: float) -> float:
+        """Playback was cut at `at`; the first cut counts. Returns its time."""
+        self.until = min(self.until, at)
+        return self.until
 
     def heard(self, until: float) -> str:
         """The words played by the time `until`, cut at a word by its share of the time."""

@@ -5,7 +5,7 @@ The same for speech and text. Nothing here waits for disk, search or background 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from assistant.errors import Cancelled
@@ -16,8 +16,11 @@ from assistant.memory.store import Store, keep_turn
 from assistant.mind.prompt import Exchange, reply_messages
 from assistant.mind.reply import sentences
 from assistant.mouth import Delivery, Mouth
-from assistant.stages import Cancel, Clock, LanguageModel
+from assistant.stages import Cancel, Clock, LanguageModel, Message
 from assistant.wording import words
+
+SLACK_SECONDS = 0.1
+"""A reply cut so shortly before its end was heard whole: a device is not exact to the sample."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +93,7 @@ class Turns:
         )
         raw = _Raw()
         messages = reply_messages(state, recent, heard.text, heard.language)
-        pieces = self._pieces(
-            self._model.stream(messages, cancel, max_tokens=self._max_tokens), raw
-        )
+        pieces = self._pieces(messages, cancel, raw)
 
         def written(text: str) -> None:
             # Before the sentence is heard it is on its way to the disk, without anybody waiting.
@@ -117,9 +118,9 @@ class Turns:
         if self._last is None:
             return None
         turn, delivery = self._last
-        complete = delivery.end <= at and not turn.interrupted
-        if complete:
-            return None
+        at = delivery.cut(at)
+        if at >= delivery.end - SLACK_SECONDS and not turn.interrupted:
+            return None  # it was complete
         turn = replace(turn, heard=delivery.heard(at), interrupted=True)
         self._last = (turn, delivery)
         self._conversation.heard(turn.turn, turn.heard)
@@ -138,8 +139,8 @@ class Turns:
         self._store.submit(keep_turn(turn, self._clock.wall(), note=True))
         return turn
 
-    def _pieces(self, stream: Iterable[str], raw: _Raw) -> Iterator[str]:
-        for piece in stream:
+    def _pieces(self, messages: Sequence[Message], cancel: Cancel, raw: _Raw) -> Iterator[str]:
+        for piece in self._model.stream(messages, cancel, max_tokens=self._max_tokens):
             if raw.first is None:
                 raw.first = self._clock.now()
             raw.pieces.append(piece)

@@ -230,7 +230,7 @@ class Lock:
         self._lock.release()
 
 
-def after(seconds: float, call: Callable[[], None]) -> Callable[[], None]:
+def after(seconds: float, call: Callable[[], object]) -> Callable[[], None]:
     """Run `call` later unless the returned function is called first."""
     timer = threading.Timer(seconds, call)
     timer.daemon = True

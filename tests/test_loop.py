@@ -127,6 +127,7 @@ def house(folder: Path, *languages: str) -> Iterator[House]:
         Worker("loop", loop[0].run, stop=loop[0].stop),
     ):
         yield built
+        clock.advance(max(0.0, speaker.busy_until - clock.now()))
         built.end()
         built.scribe.activity.wait_idle(5)
     loop[0].finish()
