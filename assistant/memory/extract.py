@@ -14,7 +14,7 @@ from assistant.config import MindConfig
 from assistant.errors import StaleWrite
 from assistant.events import Failed
 from assistant.memory.cache import Conversation
-from assistant.memory.store import Job, Store, commit_state, end_job
+from assistant.memory.store import Job, Store, commit_state, end_job, load_job
 from assistant.mind.merge import merge
 from assistant.mind.notes import note_messages, read_notes, worth_noting
 from assistant.mind.prompt import reply_messages
@@ -96,7 +96,10 @@ class Scribe:
         self._inbox.close()
 
     def _take(self, turn: int) -> None:
-        job = self._conversation.job(turn)
+        conversation = self._conversation
+        job = conversation.job(turn)
+        if job is None:  # it waited longer than the turns that are kept at hand
+            job = self._store.submit(load_job(conversation.session, turn)).result()
         if job is None:
             return
         try:

@@ -225,6 +225,24 @@ def end_job(
     return work
 
 
+def load_job(session: str, turn: int) -> Callable[[Database], Job | None]:
+    """The state update that a turn still needs, with what it has to be written from."""
+
+    def work(db: Database) -> Job | None:
+        sql = (
+            "select t.user_text, t.language, (select heard from turns where session = t.session "
+            "and turn = t.turn - 1) as said from turns t join jobs j on j.session = t.session "
+            "and j.turn = t.turn where t.session = ? and t.turn = ? and j.kind = 'notes' "
+            "and j.status = 'queued'"
+        )
+        row = next(db.query(sql, [session, turn]), None)
+        if row is None:
+            return None
+        return Job(session, turn, row["user_text"], row["language"], row["said"] or "")
+
+    return work
+
+
 def current_version(db: Database, session: str) -> int:
     row = db.execute("select max(version) from states where session = ?", [session]).fetchone()
     return int(row[0] or 0)
