@@ -20,6 +20,9 @@ from assistant.events import (
 )
 from assistant.stages import Microphone, SpeechDetector
 
+GAP_SECONDS = 1.0
+"""A microphone that was away for longer has missed the end of what was being said."""
+
 Event = SpeechStarted | Paused | Utterance | Ended | Failed
 
 
@@ -54,14 +57,22 @@ class Ears:
             for frame in self._microphone.frames():
                 if at == 0.0:
                     self._opened()
+                elif frame.at - at > GAP_SECONDS:
+                    self._flush(at)
+                    self._detector.reset()
                 at = frame.at + FRAME_SECONDS
                 self._record(frame)
                 self._hear(frame)
-            for event in self._endpoint.flush(at):
-                self._tell(event)
+            self._flush(at)
         except Exception as error:
+            self._flush(at)
             self._tell(Failed("ears", error))
         self._tell(Ended(at))
+
+    def _flush(self, at: float) -> None:
+        """End what is being said: nothing more will come of it."""
+        for event in self._endpoint.flush(at):
+            self._tell(event)
 
     def _hear(self, frame: Frame) -> None:
         if frame.at < self._deaf_until():

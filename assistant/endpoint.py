@@ -73,6 +73,7 @@ class Endpoint:
         """The microphone ends at `at`: close what is open."""
         heard = self._heard
         self._heard = None
+        self._pre_roll.clear()
         if heard is None or heard.voiced < self._min_voiced:
             return []
         start: list[SpeechStarted | Paused | Utterance] = []
