@@ -369,3 +369,40 @@ def test_devices_are_chosen_by_number_name_and_default(monkeypatch: pytest.Monke
     assert devices.choose("", "output") is known[3]
     with pytest.raises(DeviceError, match='No speaker is called "built"'):
         devices.choose("built", "output")
+
+
+def test_a_microphone_that_comes_back_and_does_not_start_is_tried_again(
+    card: FakeCard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    starts: list[FakeStream] = []
+
+    def start(opened: devices.OpenStream) -> None:
+        starts.append(opened.stream)
+        if len(starts) == 2:
+            raise DeviceError("It was opened but does not start.")
+        opened.stream.start()
+
+    monkeypatch.setattr(devices.OpenStream, "start", start)
+    microphone = DeviceMicrophone("", RealClock())
+    frames: list[Frame] = []
+    worker = Worker("ears", lambda: collect(microphone, frames))
+    with worker:
+        wait_for(lambda: len(starts) == 1)
+        card.streams[0].deliver(20)
+        wait_for(lambda: len(starts) >= 3)
+        before = len(frames)
+        starts[-1].deliver(40)
+        wait_for(lambda: len(frames) > before + 5)
+        microphone.close()
+    assert worker.error is None
+
+
+def test_a_microphone_that_never_starts_is_one_sentence(
+    card: FakeCard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start(opened: devices.OpenStream) -> None:
+        raise DeviceError("It was opened but does not start.")
+
+    monkeypatch.setattr(devices.OpenStream, "start", start)
+    with pytest.raises(DeviceError, match="does not start"):
+        next(DeviceMicrophone("", RealClock()).frames())

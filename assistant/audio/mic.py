@@ -83,6 +83,7 @@ class DeviceMicrophone:
         self._closing = CancelToken()
         self._inbox: Inbox[tuple[Samples, float] | None] = Inbox(_INBOX_BLOCKS)
         self._stalls = 0
+        self._worked = False
         self._told_gone = False
         self._told_loss = -_TELL_LOSS_EVERY
         self._lost_told = 0.0
@@ -118,7 +119,13 @@ class DeviceMicrophone:
 
         timeline = Timeline(opened.rate)
         convert = soxr.ResampleStream(opened.rate, RATE, 1, dtype="float32")
-        opened.start()
+        try:
+            opened.start()
+        except DeviceError:
+            if not self._worked:
+                raise
+            self._stalls += 1  # it has just come back, or was released for a scan
+            return
         patience = _START_SECONDS
         while self._open is opened:
             try:
@@ -129,7 +136,7 @@ class DeviceMicrophone:
             if item is None:  # woken to see whether the stream is still ours
                 continue
             block, end = item
-            patience, self._stalls = _STALL_SECONDS, 0
+            patience, self._stalls, self._worked = _STALL_SECONDS, 0, True
             self._offset = timeline.arrived(len(block), end)
             self._tell_loss()
             yield Audio(block if opened.rate == RATE else convert.resample_chunk(block), RATE)
