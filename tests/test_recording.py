@@ -155,3 +155,19 @@ def test_closing_twice_and_an_empty_recording(tmp_path: Path) -> None:
     recording.close()
     recording.close()
     assert len(read(recording.path)[0]) == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_a_recording_that_ended_early_keeps_nothing_in_memory(tmp_path: Path) -> None:
+    told: list[Failed] = []
+    recording = Recording(tmp_path / "s.wav", told.append)
+    hear(recording, 6.4)
+    recording._file.close()  # type: ignore[union-attr]
+    recording._file = open("/dev/full", "wb")  # noqa: SIM115
+    hear(recording, 6.4, begin=6.4)
+    assert len(told) == 1
+    hear(recording, 32.0, begin=12.8)
+    recording.played(Audio(tone(2.0), RATE), 44.0)
+    assert len(recording._left._samples) < 20 * RATE
+    assert recording._right.end < 44 * RATE
+    recording.close()

@@ -51,6 +51,8 @@ class Recording:
     def heard(self, frame: Frame) -> None:
         """What the microphone delivered (16 kHz)."""
         with self._lock:
+            if self._file is None:
+                return
             self._left.put(frame.samples, round(frame.at * RATE), over=True)
             self._write(self._ready())
 
@@ -62,6 +64,8 @@ class Recording:
         if audio.rate != RATE:
             samples = soxr.resample(samples, audio.rate, RATE).astype(np.float32, copy=False)
         with self._lock:
+            if self._file is None:
+                return
             self._right.put(samples, round(at * RATE), over=False)
             self._write(self._ready())
 
