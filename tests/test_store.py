@@ -16,6 +16,8 @@ from assistant.errors import DataInUse, StaleWrite, StorageError
 from assistant.events import Failed, Turn
 from assistant.memory import store as rows
 from assistant.memory.store import Store
+from assistant.testing import wait_for
+from assistant.workers import CancelToken, Worker
 
 
 def turn(session: str, number: int = 1, **changes: object) -> Turn:
@@ -180,4 +182,39 @@ os.kill(os.getpid(), signal.SIGKILL)
     store = Store(tmp_path)
     found = store.submit(rows.load_turns(open_session(store), 6)).result()
     assert [row["turn"] for row in found] == [1, 2, 3, 4, 5]
+    store.close()
+
+
+def test_v1_a_disk_that_stays_full_stops_no_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rows, "QUEUE", 3)
+    monkeypatch.setattr(rows, "RETRY_SECONDS", 0.01)
+    told: list[Failed] = []
+    store = Store(tmp_path, told.append)
+    full = CancelToken()
+
+    def refused(_: object) -> None:
+        if not full.cancelled:
+            raise sqlite3.OperationalError("database or disk is full")
+
+    with Worker("answers", lambda: [store.submit(refused) for _ in range(9)].clear()) as worker:
+        assert worker.join(2.0), "whoever answers waits for the disk"
+    wait_for(lambda: len(told) == 2)
+    assert sum("not kept" in str(event.error) for event in told) == 1
+    full.cancel()
+    store.close()
+
+
+def test_a_write_that_fails_for_good_is_told(tmp_path: Path) -> None:
+    told: list[Failed] = []
+    store = Store(tmp_path, told.append)
+
+    def malformed(_: object) -> None:
+        raise sqlite3.DatabaseError("database disk image is malformed")
+
+    store.submit(malformed)
+    wait_for(lambda: len(told) == 1)
+    assert isinstance(told[0].error, StorageError)
+    assert "malformed" in str(told[0].error)
     store.close()

@@ -19,10 +19,10 @@ from typing import Any, TypeVar
 from filelock import FileLock, Timeout
 from sqlite_utils import Database
 
-from assistant.errors import DataInUse, StaleWrite, StorageError
+from assistant.errors import AssistantError, DataInUse, StaleWrite, StorageError
 from assistant.events import Failed, Turn
 from assistant.memory.db import connect
-from assistant.workers import CancelToken, Closed, Inbox, Ticket, Worker
+from assistant.workers import CancelToken, Inbox, Ticket, Worker
 
 T = TypeVar("T")
 RETRY_SECONDS = 1.0
@@ -62,16 +62,24 @@ class Store:
             self._lock.release()
             raise
         self._queue: Inbox[tuple[Callable[[Database], Any], Ticket[Any]]] = Inbox(QUEUE)
+        self._overflowing = False
         self._giving_up = CancelToken()
         self._worker = Worker("writer", self._write).start()
 
     def submit(self, work: Callable[[Database], T]) -> Ticket[T]:
         """Run `work` in one transaction on the writer's thread; the ticket holds its result."""
         ticket: Ticket[T] = Ticket()
-        try:
-            self._queue.put((work, ticket))
-        except Closed:
+        if self._queue.offer((work, ticket)):
+            return ticket
+        if self._queue.closed:
             ticket.set_exception(StorageError("The database is already closed."))
+            return ticket
+        # Whoever answers never waits for a disk that has been full for so long.
+        error = StorageError("The database has refused for too long; what is said now is not kept.")
+        ticket.set_exception(error)
+        if not self._overflowing:
+            self._overflowing = True
+            self._tell(Failed("memory", error))
         return ticket
 
     def close(self, seconds: float = 1.0) -> None:
@@ -101,10 +109,16 @@ class Store:
                 if self._giving_up.wait(RETRY_SECONDS):
                     ticket.set_exception(_explain(error))
                     return
-            except Exception as error:
+            except AssistantError as error:
+                ticket.set_exception(error)
+                return
+            except Exception as error:  # most writes have nobody who reads the ticket
+                why = f"A write to the database failed for good and is lost ({error})."
+                self._tell(Failed("memory", StorageError(why)))
                 ticket.set_exception(error)
                 return
             else:
+                self._overflowing = False
                 ticket.set_result(result)
                 return
 
