@@ -120,6 +120,8 @@ class Loop:
         self._unheard: Heard | None = None
         """a turn that was cut before anything of its reply was heard"""
         self._records: dict[int, Turn] = {}
+        self._cutting = Activity()
+        """playback is being stopped and the record does not know yet"""
         self._asked = 0
         self._failed: dict[str, int] = {}
         """which request a stage last failed at"""
@@ -143,8 +145,10 @@ class Loop:
     def _silence(self) -> None:
         """Someone speaks: what is being thought or said becomes old."""
         if self.activity.busy or self._mouth.busy_until > self._clock.now():
+            self._cutting.begin()
             self._work.advance()
-            self._put(_Silenced(self._mouth.stop()))
+            if not self._put(_Silenced(self._mouth.stop())):
+                self._cutting.end()
 
     def _put(self, event: Event) -> bool:
         """False when nobody will take it any more."""
@@ -276,11 +280,13 @@ class Loop:
 
     def _cut(self, at: float) -> None:
         """Playback ended early: the record says what was really heard."""
+        self._cutting.end()
         turn = self._turns.cut(at)
         if turn is not None and turn.turn in self._records:
             before = self._records[turn.turn]
             self._records[turn.turn] = replace(before, heard=turn.heard, interrupted=True)
             self._show(Replied(self._records[turn.turn]))
+        self._flush()
 
     def _note(self, event: Noted) -> None:
         if event.turn in self._records:
@@ -291,7 +297,7 @@ class Loop:
     def _flush(self) -> None:
         """Show the records that can no longer change."""
         for number in sorted(self._records):
-            if self._records[number].state_after is None:
+            if self._records[number].state_after is None or self._cutting.busy:
                 return
             if (left := self._mouth.busy_until - self._clock.now()) > 0:
                 after(left + 0.05, lambda: self._put(_Check()))

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from sqlite_utils import Database
 
 from assistant.errors import ModelError
-from assistant.events import Failed, Paused, SpeechStarted
+from assistant.events import Failed, Paused, SpeechStarted, Turn
 from assistant.loop import Typed
+from assistant.memory.store import commit_state, keep_turn
+from assistant.mind.state import State
 from assistant.stages import Cancel, Message
 from assistant.testing import wait_for
 from tests.test_loop import House, house, utterance
@@ -239,3 +243,47 @@ def test_what_is_kept_of_the_records_is_bounded(tmp_path: Path) -> None:
         assert len(h.records) == 30
         held = [value for value in vars(h.loop).values() if isinstance(value, (dict, set, list))]
         assert sum(map(len, held)) == 0
+
+
+def test_m11_a_stale_note_is_merged_into_the_newer_state(tmp_path: Path) -> None:
+    with house(tmp_path) as h:
+        fact = {"value": "tea", "note": "The user likes tea.", "language": "en", "turn": 0}
+        newer = State.from_dict({"version": 1, "preference": {"drink": fact}})
+        h.store.submit(keep_turn(other_turn(h), 0.0, note=False)).result()
+        write = commit_state(h.conversation.session, 99, 0, newer.to_dict(), 0.0)
+        h.store.submit(write).result()
+        h.replies.enqueue("Nice to meet you, Alex.")
+        h.notes.enqueue("The user is called Alex.")
+        h.hear("my name is Alex")
+        h.settle()
+        known = {key: item.value for key, item in h.conversation.state.preference.items()}
+    assert known == {"drink": "tea", "name": "Alex"}
+    assert h.of(Failed) == []
+
+
+def other_turn(h: House) -> Turn:
+    """A turn that another device has added to the session."""
+    return Turn(h.conversation.session, 99, "I like tea", "en", {"version": 0}, "", "", "")
+
+
+def test_a_note_that_the_database_refuses_for_good_does_not_hold_up_the_records(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuses(*_: object) -> Callable[[Database], None]:
+        def work(db: Database) -> None:
+            raise sqlite3.DatabaseError("database disk image is malformed")
+
+        return work
+
+    with house(tmp_path) as h:
+        with monkeypatch.context() as broken:
+            broken.setattr("assistant.memory.extract.commit_state", refuses)
+            h.replies.enqueue("Nice to meet you, Alex.", "Hello.")
+            h.notes.enqueue("The user is called Alex.")
+            h.hear("my name is Alex")
+            h.settle()
+        h.clock.advance(9.0)
+        h.hear("hello")
+        h.clock.advance(9.0)
+        h.settle()
+        wait_for(lambda: [turn.turn for turn in h.records][:1] == [1])

@@ -90,6 +90,11 @@ class Conversation:
             ]
             self._trim()
 
+    def reread(self, state: State) -> None:
+        """Somebody else has written a newer state."""
+        with self._lock:
+            self._state = state
+
     def job(self, turn: int) -> Job | None:
         """The state update that a turn still needs."""
         with self._lock:

@@ -14,7 +14,7 @@ from assistant.config import MindConfig
 from assistant.errors import StaleWrite
 from assistant.events import Failed
 from assistant.memory.cache import Conversation
-from assistant.memory.store import Job, Store, commit_state, end_job, load_job
+from assistant.memory.store import Job, Store, commit_state, end_job, load_job, load_state
 from assistant.mind.merge import merge
 from assistant.mind.notes import note_messages, read_notes, worth_noting
 from assistant.mind.prompt import reply_messages
@@ -109,9 +109,13 @@ class Scribe:
         except Exception as error:
             now = self._clock.wall()
             self._store.submit(end_job(job.session, turn, "failed", now, str(error)))
-            self._finish(turn, self._conversation.state)
+            self._finish(turn, conversation.state)
             raise
-        self._commit(job, raw)
+        try:
+            self._commit(job, raw)
+        except Exception:  # it stays queued in the table and is taken up at the next start
+            self._finish(turn, conversation.state)
+            raise
 
     def _write_notes(self, job: Job) -> str:
         """The model's notes, begun again whenever someone speaks in between."""
@@ -138,6 +142,8 @@ class Scribe:
             except StaleWrite:
                 if not left:
                     raise
+                stored = self._store.submit(load_state(job.session)).result()
+                self._conversation.reread(State.from_dict(stored))
                 continue
             self._finish(job.turn, after)
             return
