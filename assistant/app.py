@@ -21,7 +21,7 @@ from assistant.endpoint import Endpoint
 from assistant.events import Audio, Ended, Failed
 from assistant.home import NAME, Home, open_home
 from assistant.llm import Weights
-from assistant.loop import Loop, Notice, Shown
+from assistant.loop import Loop, Notice, Shown, Typed
 from assistant.memory.cache import Conversation
 from assistant.memory.extract import Noted, Scribe
 from assistant.mouth import Mouth, Page, Speech
@@ -38,6 +38,8 @@ ECHO_TAIL = 0.25
 """seconds for which the room still holds our own voice"""
 DRAIN_SECONDS = 30.0
 """longest wait for the notes of the last turns at a normal end"""
+LAST_WORDS_SECONDS = 0.3
+"""time for a reply that is cut by the end to be recorded as such"""
 NOTES_CONTEXT = 1536
 """tokens: the worked examples, a long utterance and its notes"""
 
@@ -274,10 +276,13 @@ class Talk:
         )
 
     def run(self) -> None:
-        """Blocks until the source has ended and the last turn is noted (bounded)."""
+        """Blocks until the source has ended and the last turn is noted (bounded).
+
+        Raises BrokenPipeError when nobody reads what is shown.
+        """
         self._ears.start()
         self._loop.start()
-        self._loop.join(None)
+        self._loop.result()
         self.mind.scribe.activity.wait_idle(DRAIN_SECONDS)
         self.mind.loop.finish()
 
@@ -287,6 +292,7 @@ class Talk:
     def __exit__(self, *_: object) -> None:
         self.microphone.close()
         self.mind.loop.stop()
+        self._loop.join(LAST_WORDS_SECONDS)
         self._closers.close()
 
 
@@ -315,6 +321,13 @@ class Chat:
             self._loop = Worker("loop", self.mind.loop.run).start()
             guard.pop_all()
 
+    def ask(self, text: str, language: str) -> None:
+        """Blocks until it is answered. Raises BrokenPipeError when nobody reads the answer."""
+        self.mind.loop.tell(Typed(text, language))
+        self.mind.loop.activity.wait_idle()
+        if not self._loop.alive:
+            self._loop.result()
+
     def settle(self) -> None:
         """Wait until the answer is out and its notes are taken."""
         self.mind.loop.activity.wait_idle()
@@ -323,7 +336,7 @@ class Chat:
     def end(self) -> None:
         """Answer what is queued, take the notes (bounded), show what is still open."""
         self.mind.loop.tell(Ended(self.clock.now()))
-        self._loop.join(None)
+        self._loop.result()
         self.mind.scribe.activity.wait_idle(DRAIN_SECONDS)
         self.mind.loop.finish()
 
@@ -332,4 +345,5 @@ class Chat:
 
     def __exit__(self, *_: object) -> None:
         self.mind.loop.stop()
+        self._loop.join(LAST_WORDS_SECONDS)
         self._closers.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from collections.abc import Iterator
@@ -12,8 +13,10 @@ import click
 from assistant.app import Chat, Source, Talk, file_source
 from assistant.config import Config
 from assistant.console import Console, loading
-from assistant.loop import Typed
 from assistant.speakable import language_of
+
+MAX_CHARACTERS = 2000
+"""of a typed line: two minutes of speech, and within every context"""
 
 
 def talk(
@@ -58,20 +61,27 @@ def chat(config: Config, *, as_json: bool) -> None:
             elif line.startswith(":"):
                 click.echo(f"{line}: unknown command; there are :state and :quit", err=True)
             else:
-                session.mind.loop.tell(Typed(line, language_of(line)))
-                session.mind.loop.activity.wait_idle()
+                session.ask(line, language_of(line))
                 if not typing:  # a pipe does not think before it goes on; the notes need a second
                     session.settle()
         session.end()
 
 
 def _lines(typing: bool) -> Iterator[str]:
-    """Non-empty lines, until the end of the input."""
+    """Non-empty lines, until the end of the input; one that is too long is refused."""
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(errors="replace")  # bytes that are no text are no fault of ours
     while True:
         if typing:
             click.echo("> ", nl=False, err=True)
-        line = sys.stdin.readline()
+        line = sys.stdin.readline(MAX_CHARACTERS + 1)
         if not line:
             return
+        if len(line) > MAX_CHARACTERS and not line.endswith("\n"):
+            while (rest := sys.stdin.readline(65536)) and not rest.endswith("\n"):
+                pass
+            text = f"A line is longer than {MAX_CHARACTERS} characters; say less at once."
+            click.echo(text, err=True)
+            continue
         if text := line.strip():
             yield text

@@ -173,6 +173,12 @@ class Worker:
             self._thread.join(seconds)
         return not self._thread.is_alive()
 
+    def result(self) -> None:
+        """Wait for the end, however long; raises what the worker raised."""
+        self.join(None)
+        if self.error is not None:
+            raise self.error
+
     @property
     def alive(self) -> bool:
         return self._thread.is_alive()

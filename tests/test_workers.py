@@ -92,3 +92,12 @@ def test_activity_counts() -> None:
     assert not activity.wait_idle(0)
     activity.end()
     assert activity.wait_idle(0)
+
+
+def test_waiting_for_a_result_raises_what_ended_the_worker() -> None:
+    def broken() -> None:
+        raise BrokenPipeError
+
+    Worker("whole", lambda: None).start().result()
+    with pytest.raises(BrokenPipeError):
+        Worker("broken", broken).start().result()
