@@ -47,7 +47,7 @@ class AsrConfig:
     device: str = "auto"
     compute_type: str = "auto"
     threads: int = 0
-    beam_size: int = 5
+    beam_size: int = 2
     no_speech_threshold: float = 0.6
     log_prob_threshold: float = -1.0
     min_speech_share: float = 0.15

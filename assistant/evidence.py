@@ -92,10 +92,10 @@ def doubt(evidence: Evidence, config: AsrConfig) -> float:
     """Mean of both figures, each as a share of its threshold; above 1 it is no speech.
 
     Neither is enough alone: Whisper is sure of "you" in silence (log-probability -0.4, no-speech
-    0.92) and unsure of a clear "two" (-0.9, 0.58). With Whisper base and beam 5, 48 of 50 noises
-    give 1.13 and more, digital silence 0.98, one chime 0.99; 64 short real words give at most
-    0.97, one misheard one 1.06. The margin is thin, and with tiny.en there is none: it is the
-    second check, after the speech detector, to which all those noises are no speech.
+    0.92) and unsure of a clear "two" (-0.9, 0.58). With Whisper base and beam 2, 49 of 50 noises
+    give 1.13 and more and digital silence 0.98; 64 short real words give at most 0.97, one
+    misheard one 1.06. With beam 5 a chime gives 0.99, and with tiny.en both kinds meet around 1:
+    this is the second check, after the speech detector, to which all those noises are no speech.
     """
     unsure = evidence.log_prob / min(config.log_prob_threshold, -1e-6)
     silent = evidence.no_speech / max(config.no_speech_threshold, 1e-6)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -280,6 +281,17 @@ def test_chinese_is_understood(hear: Callable[[str], Transcript]) -> None:
     heard = hear("zh/firered__BAC009S0764W0121.wav")
     assert heard.language == "zh"
     assert heard.text.startswith("甚至出现交易几乎停")
+
+
+@pytest.mark.models
+def test_recordings_without_speech_give_nothing(
+    hear: Callable[[str], Transcript], testdata: Path
+) -> None:
+    """The default model alone, without the help of the speech detector."""
+    lines = (testdata / "speech" / "manifest.jsonl").read_text("utf-8").splitlines()
+    names = [entry["file"] for entry in map(json.loads, lines) if entry["transcript"] == ""]
+    names = [name for name in names if name.startswith(("silence/", "noise/"))]
+    assert {name: hear(name).text for name in names} == dict.fromkeys(names, "")
 
 
 @pytest.mark.models
