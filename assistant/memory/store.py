@@ -128,7 +128,7 @@ def _claim(folder: Path) -> FileLock:
         folder.mkdir(parents=True, exist_ok=True)
         if os.name == "posix":
             folder.chmod(0o700)
-        lock = FileLock(folder / "lock", timeout=0)
+        lock = FileLock(folder / "lock", timeout=0, thread_local=False)
         lock.acquire()
     except Timeout:
         raise DataInUse(
