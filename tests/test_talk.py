@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from difflib import SequenceMatcher
 from pathlib import Path
 from typing import IO, Any
 
@@ -26,6 +27,12 @@ pytestmark = pytest.mark.models
 
 def words(text: str) -> list[str]:
     return "".join(char for char in text.lower() if char.isalpha() or char == " ").split()
+
+
+def sounds_like(heard: str, said: str) -> bool:
+    """The same letters but for a few: "Francis Paris" is how "France is Paris" may be heard."""
+    letters = ["".join(words(text)) for text in (heard, said)]
+    return SequenceMatcher(None, *letters).ratio() > 0.85
 
 
 def turns_of(folder: Path) -> list[tuple[str, str]]:
@@ -91,7 +98,7 @@ def test_k3_spoken_to_on_a_sound_card_it_answers_aloud(
     assert time.monotonic() - begin < 2.0
     assert words(turn["user_text"]) == words("What is the capital of France")
     assert "Paris" in turn["reply"]
-    assert words(listener(files.read(tmp_path / "out.wav"))) == words(turn["reply"])
+    assert sounds_like(listener(files.read(tmp_path / "out.wav")), turn["reply"])
     _check_recording(tmp_path / "session.wav", listener, turn)
 
 
@@ -101,8 +108,8 @@ def _check_recording(path: Path, listener: Callable[[Audio], str], turn: dict[st
 
     samples, rate = soundfile.read(path, dtype="float32")
     left, right = samples[:, 0].copy(), samples[:, 1].copy()
-    assert words(listener(Audio(left, rate))) == words(turn["user_text"])
-    assert words(listener(Audio(right, rate))) == words(turn["reply"])
+    assert sounds_like(listener(Audio(left, rate)), turn["user_text"])
+    assert sounds_like(listener(Audio(right, rate)), turn["reply"])
     wait = voiced(right, rate)[0].start - voiced(left, rate)[-1].end
     assert wait == pytest.approx(turn["latency_ms"]["voice_to_voice"] / 1000, abs=0.35)
 
