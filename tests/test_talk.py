@@ -31,8 +31,8 @@ def words(text: str) -> list[str]:
 
 def sounds_like(heard: str, said: str) -> bool:
     """The same letters but for a few: "Francis Paris" is how "France is Paris" may be heard."""
-    letters = ["".join(words(text)) for text in (heard, said)]
-    return SequenceMatcher(None, *letters).ratio() > 0.85
+    one, other = ("".join(words(text)) for text in (heard, said))
+    return bool(SequenceMatcher(None, one, other).ratio() > 0.85)
 
 
 def turns_of(folder: Path) -> list[tuple[str, str]]:
