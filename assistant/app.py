@@ -235,7 +235,7 @@ class Talk:
         self._speaker_used = speaker
         self.microphone = self._microphone(config, source, line.tell)
         deaf = config.audio.echo == "mute" and source.segments is None
-        ears = Ears(
+        self._hearing = Ears(
             self.microphone,
             detector,
             Endpoint(config.endpoint, config.vad),
@@ -244,7 +244,7 @@ class Talk:
             record=recording.heard if recording is not None else lambda frame: None,
             opened=self._opened,
         )
-        self._ears = Worker("ears", ears.run)
+        self._ears = Worker("ears", self._hearing.run)
         self._loop = Worker("loop", self.mind.loop.run)
 
     def _speaker(
@@ -275,16 +275,18 @@ class Talk:
             source.segments(mind), self.clock, fast=source.fast, idle=idle, busy=busy
         )
 
-    def run(self) -> None:
+    def run(self) -> bool:
         """Blocks until the source has ended and the last turn is noted (bounded).
 
-        Raises BrokenPipeError when nobody reads what is shown.
+        False when it ended because a stage broke, which has been told. Raises BrokenPipeError
+        when nobody reads what is shown.
         """
         self._ears.start()
         self._loop.start()
         self._loop.result()
         self.mind.scribe.activity.wait_idle(DRAIN_SECONDS)
         self.mind.loop.finish()
+        return not self._hearing.failed
 
     def __enter__(self) -> Talk:
         return self

@@ -101,7 +101,7 @@ def talk(
     inputs: tuple[Path, ...],
     fast: bool,
     record: Path | None,
-) -> None:
+) -> int:
     """Speak with it. Ctrl-C ends."""
     from assistant import commands
 
@@ -112,7 +112,7 @@ def talk(
         settings = config.override(settings, [f"audio.mic={mic}"])
     if speaker is not None:
         settings = config.override(settings, [f"audio.speaker={speaker}"])
-    commands.talk(
+    return commands.talk(
         settings,
         list(inputs),
         fast=fast,

@@ -27,8 +27,8 @@ def talk(
     record: Path | None,
     play: bool,
     as_json: bool,
-) -> None:
-    """The voice loop until the files or the person have ended."""
+) -> int:
+    """The voice loop until the files or the person have ended. 0 when nothing broke."""
     console = Console(as_json=as_json, spoken=True)
     if inputs:
         source = file_source(inputs, fast=fast, record=record, speaker=play)
@@ -42,7 +42,7 @@ def talk(
     with loading(quiet=as_json) as progress:
         session = Talk(config, source, console.show, progress, opened)
     with session:
-        session.run()
+        return 0 if session.run() else 2
 
 
 def chat(config: Config, *, as_json: bool) -> None:

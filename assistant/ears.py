@@ -49,6 +49,8 @@ class Ears:
         self._deaf_until = deaf_until
         self._record = record
         self._opened = opened
+        self.failed = False
+        """the sound ended because a stage broke"""
 
     def run(self) -> None:
         """Blocks until the microphone ends. A broken stage is told as Failed, then Ended."""
@@ -65,6 +67,7 @@ class Ears:
                 self._hear(frame)
             self._flush(at)
         except Exception as error:
+            self.failed = True
             self._flush(at)
             self._tell(Failed("ears", error))
         self._tell(Ended(at))

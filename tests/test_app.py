@@ -123,7 +123,7 @@ def test_files_are_heard_one_after_another(parts: Parts, config: Config) -> None
     parts.replies.enqueue("It is noon.", "It is noon still.")
     given = source(speech(1.0), silence(2.0), speech(1.0))
     with app.Talk(config, given, parts.shown.append) as talk:
-        talk.run()
+        assert talk.run()
     assert [turn.user_text for turn in parts.records] == ["what time is it", "and now"]
     for turn in parts.records:
         assert turn.heard == turn.reply
@@ -143,7 +143,7 @@ def test_a_file_that_breaks_off_is_answered_told_and_ends(parts: Parts, config: 
     parts.replies.enqueue("It is noon.")
     begin = time.monotonic()
     with app.Talk(config, source(damaged, speech(1.0)), parts.shown.append) as talk:
-        talk.run()
+        assert not talk.run()
     assert time.monotonic() - begin < 5.0, "nobody waits for notes that cannot come"
     assert [turn.reply for turn in parts.records] == ["It is noon."]
     assert [event.stage for event in parts.shown if isinstance(event, Failed)] == ["ears"]
