@@ -88,10 +88,9 @@ def _start_log(config: Config, folder: Path) -> None:
 
 def _restored(store: Store, session: str, tell: Callable[[Failed], None]) -> State:
     """The stored state; one that cannot be read is told, and left for a person to see."""
-    stored = store.submit(load_state(session)).result()
     try:
-        return State.from_dict(stored)
-    except ValueError as error:
+        return State.from_dict(store.submit(load_state(session)).result())
+    except (ValueError, StorageError) as error:
         tell(Failed("memory", StorageError(f"The stored state cannot be read ({error}).")))
         version = store.submit(lambda db: current_version(db, session)).result()
         return State(version=version)

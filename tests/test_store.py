@@ -8,12 +8,16 @@ import sqlite3
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from assistant.config import Config, DataConfig
 from assistant.errors import DataInUse, StaleWrite, StorageError
 from assistant.events import Failed, Turn
+from assistant.home import open_home
 from assistant.memory import store as rows
 from assistant.memory.store import Store
 from assistant.testing import wait_for
@@ -218,3 +222,18 @@ def test_a_write_that_fails_for_good_is_told(tmp_path: Path) -> None:
     assert isinstance(told[0].error, StorageError)
     assert "malformed" in str(told[0].error)
     store.close()
+
+
+def test_a_stored_state_that_cannot_be_read_is_told_and_left_as_it_is(tmp_path: Path) -> None:
+    config = replace(Config(), data=DataConfig(str(tmp_path)))
+    told: list[Failed] = []
+    with ExitStack() as closers:
+        home = open_home(config, 100.0, told.append, closers)
+        session = home.conversation.session
+        row = {"session": session, "version": 7, "at": 1.0, "turn": 1, "state": "{half"}
+        home.store.submit(lambda db: db.table("states").insert(row)).result()
+    with ExitStack() as closers:
+        home = open_home(config, 100.0, told.append, closers)
+        assert home.conversation.state.version == 7
+    assert len(told) == 1
+    assert "cannot be read" in str(told[0].error)

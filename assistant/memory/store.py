@@ -263,13 +263,16 @@ def current_version(db: Database, session: str) -> int:
 
 
 def load_state(session: str) -> Callable[[Database], dict[str, Any]]:
-    """The newest state as a dictionary; {} when there is none."""
+    """The newest state as a dictionary; {} when there is none. StorageError when it is damaged."""
 
     def work(db: Database) -> dict[str, Any]:
         row = db.execute(
             "select state from states where session = ? order by version desc limit 1", [session]
         ).fetchone()
-        return dict(json.loads(row[0])) if row else {}
+        try:
+            return dict(json.loads(row[0])) if row else {}
+        except (ValueError, TypeError) as error:
+            raise StorageError(f"The stored state is damaged ({error}).") from None
 
     return work
 
