@@ -7,11 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from assistant.audio import devices
+from assistant.audio import speaker as speaker_module
 from assistant.audio.playhead import Playhead
 from assistant.audio.recording import RATE, Recording
-from assistant.audio.speaker import QUEUE_SECONDS, SilentSpeaker
+from assistant.audio.speaker import QUEUE_SECONDS, DeviceSpeaker, SilentSpeaker
+from assistant.errors import DeviceError
 from assistant.events import Audio, Samples
-from assistant.testing import FakeClock, tone
+from assistant.testing import FakeClock, tone, wait_for
 
 BLOCK = 441
 HZ = 44_100
@@ -150,3 +153,60 @@ def test_a_full_queue_makes_the_speaker_wait_on_the_clock() -> None:
         speaker.play(Audio(tone(10.0), 16_000))
     assert speaker.busy_until == 100.0
     assert clock.now() >= 90.0 - QUEUE_SECONDS - 0.1
+
+
+class FakeOutput:
+    """Stands for a PortAudio output stream."""
+
+    def __init__(self) -> None:
+        self.closed = False
+
+    @property
+    def active(self) -> bool:
+        if self.closed:
+            raise RuntimeError("Invalid stream pointer")
+        return True
+
+    def abort(self, ignore_errors: bool = True) -> None:
+        """Nothing is queued."""
+
+    def close(self, ignore_errors: bool = True) -> None:
+        self.closed = True
+
+
+@pytest.fixture
+def outputs(monkeypatch: pytest.MonkeyPatch) -> list[FakeOutput]:
+    """Streams opened so far."""
+    opened: list[FakeOutput] = []
+
+    def open_stream(*_: object) -> devices.OpenStream:
+        opened.append(FakeOutput())
+        return devices.OpenStream(opened[-1], HZ, 0.06, "fake")
+
+    monkeypatch.setattr(devices, "open_stream", open_stream)
+    monkeypatch.setattr(devices, "rescan", lambda: None)
+    monkeypatch.setattr(devices.OpenStream, "start", lambda self: None)
+    monkeypatch.setattr(speaker_module, "_CHECK_SECONDS", 0.01)
+    return opened
+
+
+def test_a_stream_that_is_closed_while_it_is_looked_at_is_opened_again(
+    outputs: list[FakeOutput],
+) -> None:
+    speaker = DeviceSpeaker("", 1.0, FakeClock(), None, lambda failed: None)
+    outputs[0].closed = True
+    wait_for(lambda: len(outputs) >= 2)
+    assert speaker._worker.error is None
+    speaker.close()
+
+
+def test_a_stream_that_does_not_start_is_closed(
+    outputs: list[FakeOutput], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start(_: devices.OpenStream) -> None:
+        raise DeviceError("It was opened but does not start.")
+
+    monkeypatch.setattr(devices.OpenStream, "start", start)
+    with pytest.raises(DeviceError):
+        DeviceSpeaker("", 1.0, FakeClock(), None)
+    assert outputs[0].closed

@@ -6,6 +6,7 @@ what was really played.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from typing import Any
@@ -19,6 +20,8 @@ from assistant.errors import DeviceError
 from assistant.events import Audio, Failed, Samples
 from assistant.stages import Clock
 from assistant.workers import CancelToken, Closed, Generation, Inbox, Lock, Worker
+
+log = logging.getLogger(__name__)
 
 QUEUE_SECONDS = 30.0
 """Sound that may wait; whoever brings more waits for room."""
@@ -150,7 +153,11 @@ class DeviceSpeaker:
         opened = devices.open_stream(self._device, "output", (), self._fill)
         self._head = Playhead(opened.rate, self._tell, lambda at: self._tell(None, at))
         self._latency = opened.latency
-        opened.start()
+        try:
+            opened.start()
+        except DeviceError:
+            opened.close()
+            raise
         self._still = 0
         self._open = opened
 
@@ -199,7 +206,12 @@ class DeviceSpeaker:
         if opened is None:
             return False
         self._still = 0 if self._seen != before else self._still + 1
-        return bool(opened.stream.active) and self._still < _PATIENT_CHECKS
+        try:
+            active = bool(opened.stream.active)
+        except Exception as error:  # PortAudio's own: it was closed while we looked
+            log.debug("the speaker's stream: %s", error)
+            return False
+        return active and self._still < _PATIENT_CHECKS
 
     def _record(self, audio: Audio | None, at: float) -> None:
         if self._recording is None:
