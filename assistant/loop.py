@@ -204,7 +204,10 @@ class Loop:
             self._flush()
         elif isinstance(event, Failed):
             self._fail(event)
+            if event.stage == "speaker":  # what was queued in it is not heard any more
+                self._cut(self._clock.now())
         elif isinstance(event, _Silenced):
+            self._cutting.end()
             self._cut(event.at)
         elif isinstance(event, Paused):
             try:
@@ -280,7 +283,6 @@ class Loop:
 
     def _cut(self, at: float) -> None:
         """Playback ended early: the record says what was really heard."""
-        self._cutting.end()
         turn = self._turns.cut(at)
         if turn is not None and turn.turn in self._records:
             before = self._records[turn.turn]

@@ -287,3 +287,17 @@ def test_a_note_that_the_database_refuses_for_good_does_not_hold_up_the_records(
         h.clock.advance(9.0)
         h.settle()
         wait_for(lambda: [turn.turn for turn in h.records][:1] == [1])
+
+
+def test_m7_a_speaker_that_dies_in_mid_reply_was_heard_until_then(tmp_path: Path) -> None:
+    with house(tmp_path) as h:
+        h.replies.enqueue("one two three four five six seven eight nine ten.")
+        h.hear("count to ten")
+        begin, sound = h.speaker.played[-1]
+        h.clock.advance(begin + sound.seconds / 2 - h.clock.now())
+        h.loop.tell(Failed("speaker", RuntimeError("gone")))
+        h.settle()
+        wait_for(lambda: bool(h.of(Failed)))
+        h.clock.advance(9.0)
+    assert h.records[0].heard == "one two three four five"
+    assert h.records[0].interrupted
