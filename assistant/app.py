@@ -215,6 +215,7 @@ class Talk:
             choose(config.audio.mic, "input")  # no microphone: say so before models are loaded
         detector = load_vad(config.vad, find)
         line = Line(show)
+        engines = self._closers.enter_context(ExitStack())  # closed last: it may take seconds
         home = open_home(config, self.clock.wall(), line.tell, self._closers)
         recording = None
         if source.record is not None:
@@ -222,7 +223,7 @@ class Talk:
             self._closers.callback(recording.close)
         speaker = self._speaker(config, source, recording, line.tell)
         self._closers.callback(speaker.close)
-        self.engines = load_engines(config, progress, speech=True, closers=self._closers)
+        self.engines = load_engines(config, progress, speech=True, closers=engines)
         voice = self.engines.voice
         assert voice is not None
 
@@ -294,6 +295,7 @@ class Talk:
     def __exit__(self, *_: object) -> None:
         self.microphone.close()
         self.mind.loop.stop()
+        self.mind.scribe.end()
         self._loop.join(LAST_WORDS_SECONDS)
         self._closers.close()
 
@@ -315,8 +317,9 @@ class Chat:
             self.clock = RealClock()
             self.clock.start()
             line = Line(show)
+            engines = self._closers.enter_context(ExitStack())  # closed last: it may take seconds
             home = open_home(config, self.clock.wall(), line.tell, self._closers)
-            self.engines = load_engines(config, progress, speech=False, closers=self._closers)
+            self.engines = load_engines(config, progress, speech=False, closers=engines)
             mouth = Page(self.clock, say)
             self.mind = build_mind(config, home, self.engines, mouth, self.clock, line)
             warm_prompts(self.mind, progress)
@@ -347,5 +350,6 @@ class Chat:
 
     def __exit__(self, *_: object) -> None:
         self.mind.loop.stop()
+        self.mind.scribe.end()
         self._loop.join(LAST_WORDS_SECONDS)
         self._closers.close()

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from assistant import app
+from assistant.audio.files import duration
 from assistant.config import Config, DataConfig
 from assistant.errors import AudioFormatError
 from assistant.events import Audio, Failed, Turn
@@ -156,3 +157,23 @@ def test_talk_ends_when_nobody_reads_what_is_shown(parts: Parts, config: Config)
     parts.recognizer.enqueue("what time is it")
     with app.Talk(config, source(speech(1.0)), gone) as talk, pytest.raises(BrokenPipeError):
         talk.run()
+
+
+def test_ctrl_c_while_the_model_is_in_a_long_step_saves_the_recording_first(
+    parts: Parts, config: Config, tmp_path: Path
+) -> None:
+    """A small computer may need seconds for a step; the process is ended before that."""
+    parts.recognizer.enqueue("my name is Alex")
+    parts.replies.enqueue("Nice to meet you, Alex.")
+    parts.notes.enqueue("The user is called Alex.")
+    parts.notes.hold()
+    record = tmp_path / "s.wav"
+    talk = app.Talk(config, replace(source(speech(1.0)), record=record), parts.shown.append)
+    running = Worker("run", lambda: None if talk.run() else None).start()
+    parts.notes.wait_until_asked()
+    wait_for(lambda: not talk._ears.alive)
+    ending = Worker("end", lambda: talk.__exit__()).start()
+    wait_for(lambda: (duration(record) or 0) > talk.clock.now() - 0.1, seconds=1.0)
+    parts.notes.release_all()
+    assert ending.join(5.0)
+    assert running.join(5.0)
