@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from assistant.endpoint import Endpoint
 from assistant.events import Audio, Ended, Failed
 from assistant.home import NAME, Home, open_home
 from assistant.llm import Weights
-from assistant.loop import Loop, Notice, Shown, Typed
+from assistant.loop import Finished, Loop, Notice, Shown, Typed
 from assistant.memory.cache import Conversation
 from assistant.memory.extract import Noted, Scribe
 from assistant.mouth import Mouth, Page, Speech
@@ -33,6 +34,8 @@ from assistant.turns import Turns
 from assistant.vad import load_vad
 from assistant.weights import find
 from assistant.workers import Worker
+
+log = logging.getLogger(__name__)
 
 ECHO_TAIL = 0.25
 """seconds for which the room still holds our own voice"""
@@ -50,12 +53,22 @@ Progress = Callable[[str], None]
 class Line:
     """Troubles are told before the loop exists (on the screen) and after (to the loop)."""
 
-    def __init__(self, show: Callable[[Shown], None]) -> None:
-        self.show = show
+    def __init__(self, show: Callable[[Shown], None], *, content: bool = False) -> None:
+        """`content`: what was said is logged as well."""
+        self._show = show
+        self._content = content
         self._loop: Loop | None = None
 
     def connect(self, loop: Loop) -> None:
         self._loop = loop
+
+    def show(self, event: Shown) -> None:
+        """Show what the loop has to show; a turn also leaves a line in the log."""
+        if isinstance(event, Finished):
+            turn = event.turn
+            said = f": {turn.user_text!r} -> {turn.heard!r}" if self._content else ""
+            log.info("turn %d, %s ms%s", turn.turn, turn.latency_ms.get("voice_to_voice"), said)
+        self._show(event)
 
     def tell(self, event: Noted | Failed) -> None:
         if self._loop is not None:
@@ -214,7 +227,7 @@ class Talk:
         if source.segments is None:
             choose(config.audio.mic, "input")  # no microphone: say so before models are loaded
         detector = load_vad(config.vad, find)
-        line = Line(show)
+        line = Line(show, content=config.log.content)
         engines = self._closers.enter_context(ExitStack())  # closed last: it may take seconds
         home = open_home(config, self.clock.wall(), line.tell, self._closers)
         recording = None
@@ -316,7 +329,7 @@ class Chat:
             guard.callback(self._closers.close)
             self.clock = RealClock()
             self.clock.start()
-            line = Line(show)
+            line = Line(show, content=config.log.content)
             engines = self._closers.enter_context(ExitStack())  # closed last: it may take seconds
             home = open_home(config, self.clock.wall(), line.tell, self._closers)
             self.engines = load_engines(config, progress, speech=False, closers=engines)

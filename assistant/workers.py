@@ -144,7 +144,7 @@ class Worker:
     def __init__(
         self,
         name: str,
-        run: Callable[[], None],
+        run: Callable[[], object],
         *,
         on_error: Callable[[Exception], None] | None = None,
         stop: Callable[[], None] | None = None,

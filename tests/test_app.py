@@ -12,7 +12,7 @@ import pytest
 
 from assistant import app
 from assistant.audio.files import duration
-from assistant.config import Config, DataConfig
+from assistant.config import Config, DataConfig, LogConfig
 from assistant.errors import AudioFormatError
 from assistant.events import Audio, Failed, Turn
 from assistant.loop import Finished, Shown
@@ -169,7 +169,7 @@ def test_ctrl_c_while_the_model_is_in_a_long_step_saves_the_recording_first(
     parts.notes.hold()
     record = tmp_path / "s.wav"
     talk = app.Talk(config, replace(source(speech(1.0)), record=record), parts.shown.append)
-    running = Worker("run", lambda: None if talk.run() else None).start()
+    running = Worker("run", talk.run).start()
     parts.notes.wait_until_asked()
     wait_for(lambda: not talk._ears.alive)
     ending = Worker("end", lambda: talk.__exit__()).start()
@@ -177,3 +177,18 @@ def test_ctrl_c_while_the_model_is_in_a_long_step_saves_the_recording_first(
     parts.notes.release_all()
     assert ending.join(5.0)
     assert running.join(5.0)
+
+
+@pytest.mark.parametrize("content", [False, True])
+def test_m12_what_was_said_is_logged_only_when_asked(
+    parts: Parts, config: Config, tmp_path: Path, content: bool
+) -> None:
+    parts.replies.enqueue("Nice to meet you, Alex.")
+    parts.notes.enqueue("The user is called Alex.")
+    config = replace(config, log=LogConfig(content=content))
+    with app.Chat(config, parts.shown.append, lambda text: None) as chat:
+        chat.ask("my name is Alex", "en")
+        chat.end()
+    log = (tmp_path / "assistant.log").read_text(encoding="utf-8")
+    assert "turn 1" in log
+    assert ("Alex" in log) is content
