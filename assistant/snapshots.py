@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -20,6 +21,9 @@ log = logging.getLogger(__name__)
 
 KEEP = 12
 """files; the least recently used beyond that are deleted"""
+
+ABANDONED_SECONDS = 3600
+"""a file that is half written for so long belongs to a process that was killed"""
 
 
 class Primed:
@@ -83,6 +87,9 @@ class Primed:
         files = sorted(self._folder.glob("*.kv"), key=lambda item: item.stat().st_mtime)
         for old in files[:-KEEP]:
             old.unlink(missing_ok=True)
+        for left in self._folder.glob("*.part"):
+            if time.time() - left.stat().st_mtime > ABANDONED_SECONDS:
+                left.unlink(missing_ok=True)
 
 
 def rules_alone(messages: Sequence[Message]) -> list[Message]:

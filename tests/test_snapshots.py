@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -129,3 +130,16 @@ def test_beginnings_hold_nothing_a_person_said() -> None:
     ]
     assert "Alex" not in str(rules_alone(prompt))
     assert "secret" not in str(without_words(prompt))
+
+
+def test_what_a_killed_process_left_half_written_is_deleted(tmp_path: Path, weights: Path) -> None:
+    left = tmp_path / "cache" / "x.12345.part"
+    left.parent.mkdir()
+    left.write_text("half")
+    os.utime(left, (0, 0))
+    writing = tmp_path / "cache" / "y.12345.part"
+    writing.write_text("another process is at it")
+    model, _ = primed(tmp_path, weights)
+    model.prepare(messages("rules"), NEVER)
+    assert not left.exists()
+    assert writing.exists()
