@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -289,6 +290,9 @@ def _end_promptly(*_: object) -> None:
 
 def main(args: list[str] | None = None) -> int:
     """Run the command line; every known fault is one sentence and exit code 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a letter it cannot show is shown as "?"
     signal.signal(signal.SIGINT, _end_promptly)
     signal.signal(signal.SIGTERM, _end_promptly)
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -195,3 +196,15 @@ def test_ctrl_c_ends_within_two_seconds(tmp_path: Path) -> None:
     chat.wait(10)
     assert time.monotonic() - begin < 2.0
     assert chat.returncode == 130
+
+
+def test_a_terminal_that_cannot_show_a_letter_is_no_fault(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    screen = io.TextIOWrapper(io.BytesIO(), "ascii")
+    monkeypatch.setattr("sys.stdout", screen)
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    monkeypatch.setattr("assistant.commands.chat", lambda *_, **__: print("你好"))
+    assert main(["--data", str(tmp_path), "chat"]) == 0
+    screen.flush()
+    assert screen.buffer.getvalue() == b"??\n"
