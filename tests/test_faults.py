@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from assistant.memory.store import commit_state, keep_turn
 from assistant.mind.state import State
 from assistant.stages import Cancel, Message
 from assistant.testing import wait_for
+from assistant.workers import Worker
 from tests.test_loop import House, house, utterance
 
 
@@ -301,3 +303,45 @@ def test_m7_a_speaker_that_dies_in_mid_reply_was_heard_until_then(tmp_path: Path
         h.clock.advance(9.0)
     assert h.records[0].heard == "one two three four five"
     assert h.records[0].interrupted
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_d7_a_storm_of_interruptions_loses_no_word_and_leaves_nothing_open(
+    tmp_path: Path, seed: int
+) -> None:
+    chance = random.Random(seed)
+    kinds: list[str | Exception] = ["my name is Alex", "", "what now", RuntimeError()]
+    texts: list[str | Exception] = []
+    with house(tmp_path) as h:
+        h.replies.enqueue(*["Well here it is. And more of it."] * 90)
+        h.notes.enqueue(*["The user is called Alex."] * 200)
+        for _ in range(25):
+            texts.append(chance.choice(kinds))
+            interrupt(h, texts[-1], chance.random() * 2)
+            if chance.random() < 0.5:
+                h.loop.activity.wait_idle(chance.random() * 0.01)
+                h.clock.advance(chance.random() * 4)
+        h.settle()
+        h.clock.advance(30)
+        interrupt(h, "goodbye", 1.0)
+        h.settle()
+        h.clock.advance(30)
+        assert Worker("notes", h.scribe.gate.enter).start().join(2), "somebody keeps it closed"
+    said = [text for text in [*texts, "goodbye"] if isinstance(text, str)]
+    assert " ".join(turn.user_text for turn in h.records).split() == " ".join(said).split()
+    assert [turn.turn for turn in h.records] == list(range(1, len(h.records) + 1))
+    assert all(turn.state_after is not None for turn in h.records)
+    db = sqlite3.connect(tmp_path / "assistant.db")
+    kept = db.execute("select turn, user_text, heard, interrupted from turns order by turn")
+    shown = [(t.turn, t.user_text, t.heard, t.interrupted) for t in h.records]
+    assert kept.fetchall() == shown
+    assert db.execute("select count(*) from jobs where status != 'done'").fetchone() == (0,)
+    db.close()
+
+
+def interrupt(h: House, text: str | Exception, seconds: float) -> None:
+    """Someone says this for so long, whatever is going on."""
+    h.recognizer.enqueue(text)
+    h.loop.tell(SpeechStarted(h.clock.now()))
+    h.clock.advance(seconds)
+    h.loop.tell(utterance(h.clock.now() - seconds, h.clock.now()))
