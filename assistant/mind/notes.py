@@ -75,6 +75,11 @@ def needs_model(user_text: str, language: str) -> bool:
     return any(clause.note and not clause.sure for clause in _clauses(user_text))
 
 
+def stated(user_text: str) -> list[str]:
+    """What is stated, clause by clause, seen from outside; no model is asked."""
+    return [clause.note for clause in _clauses(user_text) if clause.note]
+
+
 def _clauses(user_text: str) -> list[Clause]:
     """The clauses of words that may be noted; none of bare, secret or injected words."""
     if not user_text.strip() or _BARE.match(user_text) or _refused(user_text):

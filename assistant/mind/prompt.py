@@ -7,14 +7,20 @@ still in the KV cache when somebody speaks.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from assistant.mind.address import to_you
-from assistant.mind.known import unknown
+from assistant.mind.known import relevant, unknown
+from assistant.mind.notes import stated
 from assistant.mind.state import State
 from assistant.mind.texts import prompts
+from assistant.mind.words import is_cjk
 from assistant.stages import Message
+
+LONGEST_ECHO = 16
+"""Characters of a Chinese statement that the hint repeats whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +40,7 @@ def reply_messages(
         if not _denial(exchange.reply):
             messages += _turn(exchange.user, exchange.reply)
     messages.append(_notes(to_you("\n".join(note_lines(state)))))
-    hint = prompts(language)["reply"][_last(state, recent, user_text, language)]
-    messages.append({"role": "user", "content": hint.format(words=user_text)})
+    messages.append({"role": "user", "content": _last(state, recent, user_text, language)})
     return messages
 
 
@@ -49,17 +54,36 @@ def opening() -> list[Message]:
 
 
 def _last(state: State, recent: Sequence[Exchange], user_text: str, language: str) -> str:
-    """Which form the last message has: most questions need no hint."""
-    if _mixed(state, language):
-        return "last"
-    told = [exchange.user for exchange in recent if not exchange.user.strip().endswith("?")]
-    return "unknown" if unknown(user_text, [*note_lines(state), *told]) else "last_same"
+    """The new words, with a hint where a small model needs one: it alone is evaluated late."""
+    texts = prompts(language)["reply"]
+    lines = list(note_lines(state))
+    told = [exchange.user for exchange in recent if not exchange.user.strip().endswith(("?", "？"))]
+    foreign = [line for line in lines if is_cjk(line) != (language == "zh")]
+    if unknown(user_text, [*lines, *told]):
+        form = "unknown"
+    elif start := _told(user_text, texts["feeling"]):
+        return str(texts["told"].format(words=user_text, start=start))
+    elif re.search(texts["remember"], user_text, re.I) and relevant(user_text, lines):
+        form = "known"
+    else:
+        form = "other" if foreign else "same"
+    return str(texts[form].format(words=user_text))
 
 
-def _mixed(state: State, language: str) -> bool:
-    """True when a note is in another language than the words: the model is told which to speak."""
-    notes = (*state.preference.values(), *state.facts.values())
-    return any(fact.language != language for fact in notes)
+def _told(user_text: str, feeling: str) -> str:
+    """How an answer to what the user tells begins, said to them; "" when nothing plain is told.
+
+    Left alone, a small model answers "My birthday is in May" with "You have not told me that".
+    """
+    notes = stated(user_text)
+    if not notes or "?" in user_text or re.search(feeling, user_text, re.I):
+        return ""
+    said = to_you(notes[0]).rstrip(".。")
+    if is_cjk(said):
+        return said if said.startswith("你") and len(said) <= LONGEST_ECHO else ""
+    first = re.match(r"your? [\w'’-]+", said, re.I)
+    ours = re.match(r"\W*(?:and |so |well,? )?(?:we|our)\b", user_text, re.I)
+    return first.group()[:1].lower() + first.group()[1:] if first and not ours else ""
 
 
 def _notes(notes: str) -> Message:
