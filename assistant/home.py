@@ -12,18 +12,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from platformdirs import user_data_path
+from sqlite_utils import Database
 
 from assistant.config import Config
 from assistant.errors import ConfigError, StorageError
 from assistant.events import Failed
 from assistant.memory.cache import Conversation
 from assistant.memory.store import (
+    Session,
     Store,
+    begin_state,
     current_version,
     load_state,
     load_turns,
     open_session,
 )
+from assistant.mind.merge import carried
 from assistant.mind.state import State
 
 NAME = "keepsake"
@@ -46,7 +50,7 @@ def open_home(
     store = Store(folder, tell)
     closers.callback(store.close)
     _start_log(config, folder)
-    session = store.submit(open_session(bank, now, config.memory.session_hours)).result()
+    session = store.submit(_session_with_state(bank, now, config)).result()
     state = _restored(store, session.id, tell)
     recent = config.mind.recent_turns
     turns = store.submit(load_turns(session.id, recent)).result()
@@ -84,6 +88,23 @@ def _start_log(config: Config, folder: Path) -> None:
     root.handlers[:] = [handler]
     root.propagate = False
     root.setLevel(config.log.level.upper())
+
+
+def _session_with_state(bank: str, now: float, config: Config) -> Callable[[Database], Session]:
+    """The session to go on with; a new one begins, in one transaction, with what is known."""
+
+    def work(db: Database) -> Session:
+        session = open_session(bank, now, config.memory.session_hours)(db)
+        if session.before is not None:
+            try:
+                known = State.from_dict(load_state(session.before)(db))
+            except (ValueError, StorageError) as error:
+                logging.getLogger(__name__).error("the last session's state: %s", error)
+                return session
+            begin_state(session.id, carried(known, config.mind).to_dict(), now)(db)
+        return session
+
+    return work
 
 
 def _restored(store: Store, session: str, tell: Callable[[Failed], None]) -> State:

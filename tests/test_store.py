@@ -53,6 +53,16 @@ def test_m11_a_session_is_resumed_until_it_expires(tmp_path: Path) -> None:
     store.close()
 
 
+def test_m11_a_session_with_notes_still_to_take_is_not_over(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    first = open_session(store, now=0.0, hours=1)
+    store.submit(rows.keep_turn(turn(first), 1.0, note=True)).result()
+    assert open_session(store, now=90_000.0, hours=1) == first
+    store.submit(rows.end_job(first, 1, "done", 90_000.0)).result()
+    assert open_session(store, now=90_000.0, hours=1) != first
+    store.close()
+
+
 def test_c1_banks_do_not_share_a_session(tmp_path: Path) -> None:
     store = Store(tmp_path)
     assert open_session(store, "alex") != open_session(store, "kim")

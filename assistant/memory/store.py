@@ -35,7 +35,8 @@ class Session:
 
     id: str
     bank: str
-    resumed: bool
+    before: str | None = None
+    """the session that has ended and that this one follows; None when it is resumed"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,20 +155,25 @@ def _explain(error: sqlite3.Error) -> StorageError:
 
 
 def open_session(bank: str, now: float, hours: float) -> Callable[[Database], Session]:
-    """The bank's last session when it was touched within `hours`, else a new one."""
+    """The bank's last session when it was touched within `hours`, else a new one.
+
+    A session whose notes are still to be taken is not over, however old it is.
+    """
 
     def work(db: Database) -> Session:
         rows = db.query(
-            "select id from sessions where bank = ? and ended is null and touched >= ? "
-            "order by touched desc limit 1",
-            [bank, now - hours * 3600],
+            "select id, touched >= ? or exists (select 1 from jobs where session = sessions.id and "
+            "status = 'queued') as going_on from sessions where bank = ? order by touched desc "
+            "limit 1",
+            [now - hours * 3600, bank],
         )
-        if row := next(rows, None):
-            return Session(row["id"], bank, resumed=True)
+        last = next(rows, None)
+        if last is not None and last["going_on"]:
+            return Session(last["id"], bank)
         db.execute("update sessions set ended = touched where bank = ? and ended is null", [bank])
         new = uuid.uuid4().hex[:12]
         db.table("sessions").insert({"id": new, "bank": bank, "started": now, "touched": now})
-        return Session(new, bank, resumed=False)
+        return Session(new, bank, last["id"] if last is not None else None)
 
     return work
 
@@ -220,6 +226,16 @@ def commit_state(
             db.table("states").insert({**row, "state": json.dumps(state, ensure_ascii=False)})
         db.table("turns").update((session, turn), {"state_after": version})
         end_job(session, turn, "done", now)(db)
+
+    return work
+
+
+def begin_state(session: str, state: dict[str, Any], now: float) -> Callable[[Database], None]:
+    """The state a session begins with, before its first turn."""
+
+    def work(db: Database) -> None:
+        row = {"session": session, "version": state["version"], "at": now, "turn": 0}
+        db.table("states").insert({**row, "state": json.dumps(state, ensure_ascii=False)})
 
     return work
 

@@ -52,6 +52,13 @@ def merge(state: State, update: Update, limits: MindConfig) -> State:
     return state if proposed == state else replace(proposed, version=state.version + 1)
 
 
+def carried(state: State, limits: MindConfig) -> State:
+    """What the next session begins with: preferences stay, facts fold into the summary (M9)."""
+    summary = " ".join([state.history_summary, *(fact.note for fact in state.facts.values())])
+    summary = _newest_sentences(summary.strip(), limits.max_summary_chars)
+    return State(version=1, preference=state.preference, history_summary=summary)
+
+
 def _list(new: tuple[str, ...] | None, old: tuple[str, ...]) -> tuple[str, ...]:
     return old if new is None else new
 
