@@ -30,9 +30,13 @@ class Console:
         self._details = details
         self._lock = Lock()
         self._shown: dict[int, str] = {}
+        self._open = ""
+        """what stands on a line that is not yet ended"""
 
     def show(self, event: Shown) -> None:
         with self._lock:
+            if isinstance(event, (Failed, Notice)):
+                self._end_line()
             if isinstance(event, Failed):
                 self._failed(event)
             elif isinstance(event, Notice):
@@ -49,12 +53,15 @@ class Console:
                 self._finished(event.turn)
 
     def say(self, text: str) -> None:
-        """A sentence of a reply that is shown as it comes (chat)."""
+        """A piece of a reply that is shown as it comes (chat), all pieces on one line."""
         if not self._json:
             with self._lock:
-                self._line(text)
+                gap = "" if not self._open or self._open[-1] in "。！？；，" else " "
+                print(gap + text, end="", flush=True)
+                self._open = text
 
     def _replied(self, turn: Turn) -> None:
+        self._end_line()
         if self._spoken and turn.turn not in self._shown:
             self._line(f"Assistant: {turn.reply}")
         elif turn.interrupted:
@@ -81,9 +88,14 @@ class Console:
             )
         print(f"{event.stage}: {event.error}", file=sys.stderr, flush=True)
 
-    @staticmethod
-    def _line(text: str) -> None:
+    def _line(self, text: str) -> None:
+        self._end_line()
         print(text, flush=True)
+
+    def _end_line(self) -> None:
+        if self._open:
+            self._open = ""
+            print(flush=True)
 
 
 @contextmanager
