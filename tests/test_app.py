@@ -163,9 +163,9 @@ def test_ctrl_c_while_the_model_is_in_a_long_step_saves_the_recording_first(
     parts: Parts, config: Config, tmp_path: Path
 ) -> None:
     """A small computer may need seconds for a step; the process is ended before that."""
-    parts.recognizer.enqueue("my name is Alex")
-    parts.replies.enqueue("Nice to meet you, Alex.")
-    parts.notes.enqueue("The user is called Alex.")
+    parts.recognizer.enqueue("my uncle repairs old clocks")
+    parts.replies.enqueue("How nice.")
+    parts.notes.enqueue("The user's uncle repairs old clocks.")
     parts.notes.hold()
     record = tmp_path / "s.wav"
     talk = app.Talk(config, replace(source(speech(1.0)), record=record), parts.shown.append)

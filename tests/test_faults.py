@@ -30,10 +30,10 @@ def speaks_while_it_plays(h: House, seconds: float) -> None:
 
 def test_notes_that_are_ready_after_the_end_are_in_the_record(tmp_path: Path) -> None:
     with house(tmp_path) as h:
-        h.replies.enqueue("Nice to meet you, Alex.")
-        h.notes.enqueue("The user is called Alex.")
+        h.replies.enqueue("How nice.")
+        h.notes.enqueue("The user's uncle repairs old clocks.")
         h.notes.hold()
-        h.loop.tell(Typed("my name is Alex", "en"))
+        h.loop.tell(Typed("my uncle repairs old clocks", "en"))
         h.end()
         h.notes.wait_until_asked()
         wait_for(lambda: not h.loop.activity.busy)

@@ -135,6 +135,8 @@ def house(folder: Path, *languages: str) -> Iterator[House]:
 
 
 notices: list[str] = []
+CLOCKS = "The user's uncle repairs old clocks."
+"""of words that the rules are not sure about"""
 
 
 def test_m3_a_turn_has_a_state_before_a_reply_and_a_state_after(tmp_path: Path) -> None:
@@ -269,20 +271,20 @@ def test_m7_a_cough_does_not_lose_the_answer(tmp_path: Path) -> None:
 
 def test_v8_a_new_utterance_stops_the_note_which_stays_queued_and_verbatim(tmp_path: Path) -> None:
     with house(tmp_path) as h:
-        h.replies.enqueue("Nice to meet you.", "Your name is Alex.")
-        h.notes.enqueue("The user is called Alex.", "The user is called Alex.")
+        h.replies.enqueue("How nice.", "Old clocks.")
+        h.notes.enqueue(CLOCKS, CLOCKS)
         h.notes.hold()
-        h.hear("my name is Alex")
+        h.hear("my uncle repairs old clocks")
         h.notes.wait_until_asked()
-        h.recognizer.enqueue("what is my name")
+        h.recognizer.enqueue("what does my uncle do")
         h.loop.tell(SpeechStarted(5.0))
         h.notes.release_all()
         h.loop.tell(utterance(5.0, 6.6))
         h.settle()
     assert h.notes.cancelled == 1
-    assert any(m["content"] == "my name is Alex" for m in h.replies.prompts[1][:-1])
+    assert any(m["content"] == "my uncle repairs old clocks" for m in h.replies.prompts[1][:-1])
     assert all(turn.state_after is not None for turn in h.records)
-    assert h.conversation.state.preference["name"].value == "Alex"
+    assert [fact.note for fact in h.conversation.state.facts.values()] == [CLOCKS]
 
 
 def test_m11_a_restart_goes_on_where_it_was(tmp_path: Path) -> None:
@@ -325,14 +327,24 @@ def test_m5_a_failing_model_is_said_and_the_words_are_kept(tmp_path: Path) -> No
 
 def test_m5_a_failing_note_leaves_the_state_and_the_loop_alone(tmp_path: Path) -> None:
     with house(tmp_path) as h:
-        h.replies.enqueue("Nice to meet you.", "Hello.")
+        h.replies.enqueue("How nice.", "Hello.")
         h.notes.enqueue(RuntimeError("broken"))
-        h.hear("my name is Alex")
+        h.hear("my uncle repairs old clocks")
         h.settle()
         h.hear("hello")
         h.settle()
     assert h.conversation.state == State()
     assert len(h.records) == 2
+    assert [event.stage for event in h.of(Failed)] == ["notes"]  # type: ignore[union-attr]
+
+
+def test_v8_what_the_rules_are_sure_of_is_noted_without_the_model(tmp_path: Path) -> None:
+    with house(tmp_path) as h:
+        h.replies.enqueue("Nice to meet you, Alex.")
+        h.hear("my name is Alex")
+        h.settle()
+    assert not [prompt for prompt in h.notes.prompts if prompt[-1]["content"]]
+    assert h.conversation.state.preference["name"].value == "Alex"
 
 
 def test_a_failing_voice_is_told_and_the_reply_is_shown(tmp_path: Path) -> None:

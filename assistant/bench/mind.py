@@ -20,7 +20,7 @@ from typing import Any
 from assistant.config import Config
 from assistant.llm import Context, Weights
 from assistant.mind.merge import merge
-from assistant.mind.notes import note_messages, read_notes, worth_noting
+from assistant.mind.notes import needs_model, note_messages, read_notes
 from assistant.mind.prompt import Exchange, reply_messages
 from assistant.mind.reply import sentences
 from assistant.mind.state import Fact, State
@@ -161,7 +161,7 @@ def check_notes(context: Context, config: Config, probe: Probe) -> Checked:
     text, language = probe["text"], probe["language"]
     began = time.perf_counter()
     raw = ""
-    if worth_noting(text, language):
+    if needs_model(text, language):
         messages = note_messages(text, language)
         pieces = context.stream(messages, CancelToken(), max_tokens=config.mind.notes_tokens)
         raw = "".join(pieces)

@@ -16,7 +16,7 @@ from assistant.events import Failed
 from assistant.memory.cache import Conversation
 from assistant.memory.store import Job, Store, commit_state, end_job, load_job, load_state
 from assistant.mind.merge import merge
-from assistant.mind.notes import note_messages, read_notes, worth_noting
+from assistant.mind.notes import needs_model, note_messages, read_notes
 from assistant.mind.prompt import reply_messages
 from assistant.mind.state import State
 from assistant.stages import Clock, LanguageModel
@@ -119,8 +119,8 @@ class Scribe:
 
     def _write_notes(self, job: Job) -> str:
         """The model's notes, begun again whenever someone speaks in between."""
-        if not worth_noting(job.user_text, job.language):
-            return ""
+        if not needs_model(job.user_text, job.language):
+            return ""  # where the rules are sure, the model cannot change the notes
         messages = note_messages(job.user_text, job.language, job.last_reply)
         while True:
             cancel = self.gate.enter()
