@@ -53,7 +53,7 @@ def test_what_is_known_of_others_does_not_answer_for_the_user() -> None:
 @pytest.mark.parametrize(
     ("words", "language", "hint"),
     [
-        ("My train leaves at six.", "en", "All right, your train"),
+        ("My train leaves at six.", "en", "All right, your train leaves"),
         ("I take my coffee without sugar.", "en", "All right, you take"),
         ("我下周三去上海出差。", "zh", "好的，你下周三去上海出差"),
         ("My mother is in hospital.", "en", ""),

@@ -31,6 +31,7 @@ _SCAFFOLD = frozenset(
         "who which how and or to of at on in for with by that this will not can"
     )
 )
+_GENERIC = frozenset(stems("remember recall know tell please again"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +141,14 @@ def _thing_unknown(question: str, language: str, lines: Sequence[str]) -> bool:
     )
 
 
-def relevant(question: str, known: Sequence[str]) -> bool:
-    """True when a known sentence shares a word or a thing with the question, in any language."""
-    asked = [one for one in _CONCEPTS if one.kind != "day" and one.within(question)]
-    words = _stems(question) - _SCAFFOLD
-    return any(words & _stems(line) or any(one.within(line) for one in asked) for line in known)
+def relevant(question: str, known: Sequence[str]) -> str:
+    """The known sentence that shares most with the question, in any language; "" when none does."""
+    asked = [one for one in _CONCEPTS if one.within(question)]
+    words = _stems(question) - _SCAFFOLD - _GENERIC
+
+    def score(line: str) -> int:
+        things = sum(one.within(line) * (1 if one.kind in ("day", "taste") else 2) for one in asked)
+        return things + (0 if is_cjk(question) else 2 * len(words & _stems(line)))
+
+    best = max(known, key=score, default="")
+    return best if best and score(best) else ""

@@ -63,8 +63,8 @@ def _last(state: State, recent: Sequence[Exchange], user_text: str, language: st
         form = "unknown"
     elif start := _told(user_text, texts["feeling"]):
         return str(texts["told"].format(words=user_text, start=start))
-    elif re.search(texts["remember"], user_text, re.I) and relevant(user_text, lines):
-        form = "known"
+    elif re.search(texts["remember"], user_text, re.I) and (note := relevant(user_text, lines)):
+        return str(texts["known"].format(words=user_text, note=to_you(note)))
     else:
         form = "other" if foreign else "same"
     return str(texts[form].format(words=user_text))
@@ -81,7 +81,7 @@ def _told(user_text: str, feeling: str) -> str:
     said = to_you(notes[0]).rstrip(".。")
     if is_cjk(said):
         return said if said.startswith("你") and len(said) <= LONGEST_ECHO else ""
-    first = re.match(r"your? [\w'’-]+", said, re.I)
+    first = re.match(r"you(?:r [\w'’-]+)? [\w'’-]+", said, re.I)
     ours = re.match(r"\W*(?:and |so |well,? )?(?:we|our)\b", user_text, re.I)
     return first.group()[:1].lower() + first.group()[1:] if first and not ours else ""
 
