@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from platformdirs import user_cache_path
@@ -95,6 +95,14 @@ class Engines:
     closers: ExitStack
     recognizer: Recognizer | None = None
     voice: Voice | None = None
+    users: list[Worker] = field(default_factory=list)
+    """threads that call the engines"""
+
+    def free(self, weights: Weights) -> None:
+        """Give the memory back. Under a thread that is still inside, that is a crash: then the end
+        of the process, which is near, gives it back."""
+        if all(user.join() for user in self.users):
+            weights.close()
 
 
 def load_engines(
@@ -109,11 +117,11 @@ def load_engines(
         paths["asr"] = find(config.asr.model, "asr")
     progress("language model")
     weights = Weights.load(config.llm, paths["llm"], gpu_layers=config.llm.gpu_layers)
-    closers.callback(weights.close)
     cache = user_cache_path(NAME, appauthor=False) / "prompts"
     replies = Primed(weights.context(config.llm.context), cache, paths["llm"], rules_alone)
     notes = Primed(weights.context(NOTES_CONTEXT), cache, paths["llm"], without_words)
     engines = Engines(replies, notes, closers)
+    closers.callback(engines.free, weights)
     if speech:
         from assistant.asr import Whisper
 
@@ -153,6 +161,7 @@ def build_mind(
     loop = Loop(engines.recognizer, turns, mouth, scribe.gate, clock, line.show)
     line.connect(loop)
     worker = Worker("scribe", scribe.run).start()
+    engines.users.append(worker)
     engines.closers.callback(worker.join)
     engines.closers.callback(scribe.end)
     return Mind(home.conversation, scribe, loop)
@@ -260,6 +269,7 @@ class Talk:
         )
         self._ears = Worker("ears", self._hearing.run)
         self._loop = Worker("loop", self.mind.loop.run)
+        self.engines.users.append(self._loop)
 
     def _speaker(
         self, config: Config, source: Source, recording: Recording | None, trouble: Tell
@@ -337,6 +347,7 @@ class Chat:
             self.mind = build_mind(config, home, self.engines, mouth, self.clock, line)
             warm_prompts(self.mind, progress)
             self._loop = Worker("loop", self.mind.loop.run).start()
+            self.engines.users.append(self._loop)
             guard.pop_all()
 
     def ask(self, text: str, language: str) -> None:

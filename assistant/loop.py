@@ -126,6 +126,7 @@ class Loop:
         self._failed: dict[str, int] = {}
         """which request a stage last failed at"""
         self._language = "en"
+        self._stopped = False
         self.activity = Activity()
         """what is being computed for an answer"""
 
@@ -182,7 +183,11 @@ class Loop:
                 self.activity.end()
 
     def stop(self) -> None:
-        """Make everything old and end; a reply that is cut by that is recorded as such."""
+        """Make everything old and end; a reply that is cut by that is recorded as such.
+
+        What is queued is not begun any more.
+        """
+        self._stopped = True
         self._work.advance()
         self._turns.cut(self._mouth.stop())
         self._inbox.close()
@@ -227,7 +232,7 @@ class Loop:
 
     def _recognise_ahead(self, utterance: Utterance) -> None:
         """Use the closing silence: the words are ready when the end is sure (decision 3)."""
-        if not len(self._inbox):  # else the person already speaks on
+        if not len(self._inbox) and not self._stopped:  # else the person already speaks on
             try:
                 self._ahead = (utterance.end, self._recognise(utterance))
             except Exception as error:  # told when it fails again at the end of the utterance
@@ -238,9 +243,11 @@ class Loop:
         return self._recognizer.transcribe(utterance.audio, speech_share=utterance.speech_share)
 
     def _turn(self, event: Utterance | Typed, cancel: Cancel) -> None:
+        if self._stopped:
+            return
         self._asked += 1
         heard = self._typed(event) if isinstance(event, Typed) else self._listen(event)
-        if heard is None:
+        if heard is None or self._stopped:  # recognition may have taken a second
             return
         again = self._unheard is not None
         self._unheard = None

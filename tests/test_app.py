@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -15,6 +16,7 @@ from assistant.audio.files import duration
 from assistant.config import Config, DataConfig, LogConfig
 from assistant.errors import AudioFormatError
 from assistant.events import Audio, Failed, Turn
+from assistant.llm import Weights
 from assistant.loop import Finished, Shown
 from assistant.testing import (
     ScriptedDetector,
@@ -25,7 +27,7 @@ from assistant.testing import (
     speech,
     wait_for,
 )
-from assistant.workers import Worker
+from assistant.workers import CancelToken, Worker
 
 
 class Parts:
@@ -177,6 +179,28 @@ def test_ctrl_c_while_the_model_is_in_a_long_step_saves_the_recording_first(
     parts.notes.release_all()
     assert ending.join(5.0)
     assert running.join(5.0)
+
+
+def test_the_weights_are_not_freed_under_a_thread_that_is_inside_them() -> None:
+    """Ctrl-C in the middle of a long step was seen to end in a segmentation fault."""
+
+    class Freed:
+        closed = False
+
+        def close(self) -> None:
+            self.closed = True
+
+    weights, inside = Freed(), CancelToken()
+    engines = app.Engines(ScriptedModel(), ScriptedModel(), ExitStack())
+    user = Worker("loop", lambda: inside.wait(10))
+    user.join = lambda seconds=0.0: not user.alive  # type: ignore[method-assign]
+    engines.users.append(user.start())
+    engines.free(cast("Weights", weights))
+    assert not weights.closed
+    inside.cancel()
+    wait_for(lambda: not user.alive)
+    engines.free(cast("Weights", weights))
+    assert weights.closed
 
 
 @pytest.mark.parametrize("content", [False, True])

@@ -368,6 +368,20 @@ def test_a_language_no_voice_speaks_is_shown_and_said_to_be_so_once(tmp_path: Pa
     assert [language for _, language in h.voice.spoken] == ["en"]
 
 
+def test_what_is_still_queued_at_the_end_is_not_begun(tmp_path: Path) -> None:
+    with house(tmp_path) as h:
+        h.replies.enqueue("One.")
+        h.replies.hold()
+        h.loop.tell(Typed("count", "en"))
+        h.replies.wait_until_asked()
+        h.loop.tell(utterance(0.0, h.clock.now()))
+        h.loop.stop()
+        h.replies.release_all()
+        assert h.loop.activity.wait_idle(5)
+        assert not h.recognizer.heard
+        assert len(h.replies.prompts) == 1
+
+
 def test_typed_words_go_the_same_way(tmp_path: Path) -> None:
     with house(tmp_path) as h:
         h.replies.enqueue("Hello.")
