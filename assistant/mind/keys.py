@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from assistant.mind.state import Fact, State
 from assistant.mind.texts import prompts
 from assistant.mind.values import values
-from assistant.mind.words import Clause, stems
+from assistant.mind.words import Clause, stem, stems, tokens
 
 _EN = r"(?P<who>the user(?:'s [\w' -]+?)?|(?!the user)[\w' -]+?)"
 _ZH = r"(?P<who>用户(?:的[\u4e00-\u9fff]{1,4}?)?|(?!用户)[\u4e00-\u9fffA-Za-z]{1,6}?)"
@@ -69,9 +69,18 @@ def _lasting(name: str, match: re.Match[str], clause: Clause) -> Typed:
     )
     key = name if who == "user" else f"{who} {name}"
     if name in ("allergy", "taste", "family", "favourite", "is"):
-        key += " " + " ".join(word for word in stems(what) if word not in _GENERIC)
-    value = what.strip() if what.strip() and what.strip() in clause.text else clause.text
+        key += " " + " ".join(_named(what))
+    said = what.replace("the user's", "my").replace("用户的", "我的").strip()
+    value = said if said and said in clause.text else clause.text
     return Typed(key.strip(), value.strip(" .,。，"), True)
+
+
+def _named(what: str) -> Iterator[str]:
+    """The words a person would name it by, one form for one and for many."""
+    for word in tokens(what):
+        if stem(word) not in _GENERIC:
+            plural = len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is"))
+            yield word[:-1] if plural else word
 
 
 def content(note: str) -> list[str]:
