@@ -143,6 +143,8 @@ def _thing_unknown(question: str, language: str, lines: Sequence[str]) -> bool:
 
 def relevant(question: str, known: Sequence[str]) -> str:
     """The known sentence that shares most with the question, in any language; "" when none does."""
+    if is_cjk(question) and _ADVICE["zh"].search(question):
+        return ""
     asked = [one for one in _CONCEPTS if one.within(question)]
     words = _stems(question) - _SCAFFOLD - _GENERIC
 
@@ -151,4 +153,4 @@ def relevant(question: str, known: Sequence[str]) -> str:
         return things + (0 if is_cjk(question) else 2 * len(words & _stems(line)))
 
     best = max(known, key=score, default="")
-    return best if best and score(best) else ""
+    return best if best and score(best) > 1 else ""

@@ -8,8 +8,9 @@ still in the KV cache when somebody speaks.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from assistant.mind.address import to_you
 from assistant.mind.known import relevant, unknown
@@ -64,10 +65,20 @@ def _last(state: State, recent: Sequence[Exchange], user_text: str, language: st
     elif start := _told(user_text, texts["feeling"]):
         return str(texts["told"].format(words=user_text, start=start))
     elif re.search(texts["remember"], user_text, re.I) and (note := relevant(user_text, lines)):
-        return str(texts["known"].format(words=user_text, note=to_you(note)))
+        said = _framed(note, texts)
+        form = "known" if is_cjk(said) == (language == "zh") else "known_other"
+        return str(texts[form].format(words=user_text, note=said))
     else:
         form = "other" if foreign else "same"
     return str(texts[form].format(words=user_text))
+
+
+def _framed(note: str, texts: Mapping[str, Any]) -> str:
+    """A note said to the user; its frame in the language of the answer where a rule knows it."""
+    said = to_you(note)
+    for pattern, other in texts["frames"]:
+        said = re.sub(pattern, other, said)
+    return said
 
 
 def _told(user_text: str, feeling: str) -> str:
