@@ -1,8 +1,7 @@
 """Start here: python run.py [COMMAND]. Set-up and start in one go: scripts/run."""
 
-import sys
-
 from assistant.cli import main
+from assistant.workers import leave
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())

@@ -1,5 +1,4 @@
-import sys
-
 from assistant.cli import main
+from assistant.workers import leave
 
-sys.exit(main())
+leave(main())

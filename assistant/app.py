@@ -101,7 +101,7 @@ class Engines:
     def free(self, weights: Weights) -> None:
         """Give the memory back. Under a thread that is still inside, that is a crash: then the end
         of the process, which is near, gives it back."""
-        if all(user.join() for user in self.users):
+        if all(user.join(LAST_WORDS_SECONDS) for user in self.users):
             weights.close()
 
 
@@ -162,7 +162,6 @@ def build_mind(
     line.connect(loop)
     worker = Worker("scribe", scribe.run).start()
     engines.users.append(worker)
-    engines.closers.callback(worker.join)
     engines.closers.callback(scribe.end)
     return Mind(home.conversation, scribe, loop)
 

@@ -277,7 +277,7 @@ def bench_mind(options: Options, model: str | None) -> None:
     report(options.config, model, options.emit, as_json=options.json)
 
 
-GRACE_SECONDS = 1.8
+GRACE_SECONDS = 1.5
 """a program told to end has ended by then, whatever an engine is in the middle of"""
 
 

@@ -6,12 +6,15 @@ CancelToken makes work old for good (it can never be revived), Generation hands 
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future as Ticket
+from contextlib import suppress
 from types import TracebackType
-from typing import Generic, TypeVar
+from typing import Generic, NoReturn, TypeVar
 
 T = TypeVar("T")
 
@@ -26,6 +29,7 @@ __all__ = [
     "Ticket",
     "Worker",
     "after",
+    "leave",
 ]
 
 JOIN_SECONDS = 1.5
@@ -138,6 +142,10 @@ class Inbox(Generic[T]):
         return self._closed
 
 
+class _WorkerThread(threading.Thread):
+    """Told apart from timers and from threads of libraries."""
+
+
 class Worker:
     """A named thread around one function, joined on exit. A fault goes to `on_error`."""
 
@@ -152,7 +160,7 @@ class Worker:
         self._run = run
         self._on_error = on_error
         self._stop = stop
-        self._thread = threading.Thread(target=self._body, name=name, daemon=True)
+        self._thread = _WorkerThread(target=self._body, name=name, daemon=True)
         self.error: Exception | None = None
 
     def _body(self) -> None:
@@ -242,6 +250,16 @@ def after(seconds: float, call: Callable[[], object]) -> Callable[[], None]:
     timer.daemon = True
     timer.start()
     return timer.cancel
+
+
+def leave(code: int) -> NoReturn:
+    """End the process. Tidying up under a worker still inside an engine was seen to crash."""
+    if any(isinstance(thread, _WorkerThread) for thread in threading.enumerate()):
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):  # nobody reads it any more
+                stream.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 class Gate:

@@ -193,7 +193,6 @@ def test_the_weights_are_not_freed_under_a_thread_that_is_inside_them() -> None:
     weights, inside = Freed(), CancelToken()
     engines = app.Engines(ScriptedModel(), ScriptedModel(), ExitStack())
     user = Worker("loop", lambda: inside.wait(10))
-    user.join = lambda seconds=0.0: not user.alive  # type: ignore[method-assign]
     engines.users.append(user.start())
     engines.free(cast("Weights", weights))
     assert not weights.closed

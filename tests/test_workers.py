@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from assistant.workers import Activity, Closed, Gate, Generation, Inbox, Worker
@@ -101,3 +104,19 @@ def test_waiting_for_a_result_raises_what_ended_the_worker() -> None:
     Worker("whole", lambda: None).start().result()
     with pytest.raises(BrokenPipeError):
         Worker("broken", broken).start().result()
+
+
+@pytest.mark.parametrize("at_work", [True, False])
+def test_a_worker_that_is_still_inside_does_not_hold_up_the_end(at_work: bool) -> None:
+    """What runs at the interpreter's end would pull the engines away under it: it is left out."""
+    program = (
+        "import atexit, time; from assistant.workers import Worker, leave;"
+        "atexit.register(print, 'tidied up');"
+        f"Worker('deaf', lambda: time.sleep({10 if at_work else 0})).start().join(0.2);"
+        "print('last words'); leave(130)"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=9, check=False
+    )
+    assert ended.returncode == 130
+    assert ended.stdout.split("\n")[:-1] == ["last words", *([] if at_work else ["tidied up"])]
