@@ -76,6 +76,8 @@ def _lines(typing: bool) -> Iterator[str]:
             click.echo("> ", nl=False, err=True)
         line = sys.stdin.readline(MAX_CHARACTERS + 1)
         if not line:
+            if typing:  # the shell's prompt gets a line of its own
+                click.echo(err=True)
             return
         if len(line) > MAX_CHARACTERS and not line.endswith("\n"):
             while (rest := sys.stdin.readline(65536)) and not rest.endswith("\n"):

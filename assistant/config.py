@@ -248,8 +248,10 @@ def load(path: Path | None = None, overrides: Sequence[str] = ()) -> Config:
             data = tomllib.loads(text)
         except FileNotFoundError:
             raise ConfigError(f"{path}: there is no such config file.") from None
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"{path}: cannot be read as UTF-8 text ({error}).") from None
+        except UnicodeDecodeError:
+            raise ConfigError(f"{path}: not UTF-8 text; save it as such.") from None
+        except OSError as error:
+            raise ConfigError(f"{path}: cannot be read ({error.strerror}).") from None
         except tomllib.TOMLDecodeError as error:
             raise ConfigError(f"{path}: not valid TOML: {error}.") from None
         config = _apply(config, data, lambda s, k: f"{path}:{_line_of(text, s, k)}")

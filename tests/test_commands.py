@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from assistant import commands
 from assistant.cli import main
 from assistant.config import Config
 from assistant.demo import Line, lines
@@ -27,6 +28,7 @@ def refuse(event, args):
     if event in ("socket.connect", "socket.bind", "socket.getaddrinfo", "socket.sendto"):
         raise PermissionError(f"{event} {args}")
 sys.addaudithook(refuse)
+from assistant import commands
 from assistant.cli import main
 sys.exit(main(sys.argv[1:]))
 """
@@ -169,6 +171,15 @@ def test_k5_the_demo_passes_with_sockets_blocked(tmp_path: Path) -> None:
         parts = ("endpoint", "asr", "first_token", "first_sentence", "first_audio")
         assert abs(sum(latency[name] for name in parts) - latency["voice_to_voice"]) < 5
         assert turn["state_after"] is not None
+
+
+@pytest.mark.parametrize(("typing", "shown"), [(True, "> > \n"), (False, "")])
+def test_the_end_of_what_is_typed_ends_the_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], typing: bool, shown: str
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("hello\n"))
+    assert list(commands._lines(typing)) == ["hello"]
+    assert capsys.readouterr().err == shown
 
 
 @pytest.mark.models

@@ -55,10 +55,15 @@ def test_a_missing_file_is_one_sentence(tmp_path: Path) -> None:
         load(tmp_path / "none.toml")
 
 
+def test_a_folder_in_place_of_a_file_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"cannot be read \([A-Z][a-z ]+\)\.$"):
+        load(tmp_path)
+
+
 def test_a_file_that_is_no_text_is_one_sentence(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(ConfigError, match="cannot be read as UTF-8"):
+    with pytest.raises(ConfigError, match="not UTF-8 text"):
         load(path)
 
 
