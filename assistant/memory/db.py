@@ -78,7 +78,7 @@ def connect(path: Path) -> Database:
         migrations.apply(db)
     except sqlite3.DatabaseError as error:
         raise StorageError(
-            f"{path}: the database cannot be opened ({error}); restore it from a copy, move it "
-            "away to start anew, or choose another folder with --data DIR."
+            f"{path}: the database cannot be opened ({error}); free some space if the disk is "
+            "full, else restore it from a copy, move it away to start anew, or use --data DIR."
         ) from None
     return db
