@@ -54,7 +54,7 @@ def open_home(
     state = _restored(store, session.id, tell)
     recent = config.mind.recent_turns
     turns = store.submit(load_turns(session.id, recent)).result()
-    return Home(store, Conversation(session.id, state, turns, recent))
+    return Home(store, Conversation(session.id, state, turns, recent, config.mind))
 
 
 def data_folder(config: Config) -> Path:

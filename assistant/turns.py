@@ -14,7 +14,7 @@ from assistant.memory.cache import Conversation
 from assistant.memory.extract import Scribe
 from assistant.memory.store import Store, keep_turn
 from assistant.mind.prompt import Exchange, reply_messages
-from assistant.mind.reply import sentences
+from assistant.mind.reply import answer
 from assistant.mouth import Delivery, Mouth
 from assistant.stages import Cancel, Clock, LanguageModel, Message
 from assistant.wording import words
@@ -77,7 +77,7 @@ class Turns:
     def take(self, heard: Heard, cancel: Cancel, *, again: bool = False) -> Turn:
         """Answer; `again` replaces the last turn, whose reply nobody has heard."""
         number = self._conversation.next_turn - (1 if again else 0)
-        state = self._conversation.state
+        state, known = self._conversation.state, self._conversation.known
         recent = self._conversation.recent()
         if again:
             recent = recent[:-1]
@@ -92,7 +92,7 @@ class Turns:
             heard="",
         )
         raw = _Raw()
-        messages = reply_messages(state, recent, heard.text, heard.language)
+        messages = reply_messages(known, recent, heard.text, heard.language)
         pieces = self._pieces(messages, cancel, raw)
 
         def written(text: str) -> None:
@@ -101,7 +101,7 @@ class Turns:
             self._store.submit(keep_turn(partial, self._clock.wall(), note=True))
 
         delivery = self._mouth.deliver(
-            self._replies(pieces, heard.language, cancel), heard.language, cancel, written
+            self._replies(pieces, heard, cancel), heard.language, cancel, written
         )
         turn = replace(
             turn,
@@ -146,21 +146,21 @@ class Turns:
             raw.pieces.append(piece)
             yield piece
 
-    def _replies(self, pieces: Iterator[str], language: str, cancel: Cancel) -> Iterator[str]:
+    def _replies(self, pieces: Iterator[str], heard: Heard, cancel: Cancel) -> Iterator[str]:
         """Sentences of the reply; a failing or silent model gives one that says so."""
         said = False
         try:
-            for sentence in sentences(pieces, language):
+            for sentence in answer(pieces, heard.language, heard.text):
                 said = True
                 yield sentence
         except Cancelled:
             return
         except Exception as error:
             self._tell(Failed("llm", error))
-            yield words("failed_llm", language)
+            yield words("failed_llm", heard.language)
             return
         if not said and not cancel.cancelled:
-            yield words("empty_reply", language)
+            yield words("empty_reply", heard.language)
 
 
 def _latency(heard: Heard, raw: _Raw, delivery: Delivery) -> dict[str, float]:

@@ -20,9 +20,9 @@ from typing import Any
 from assistant.config import Config
 from assistant.llm import Context, Weights
 from assistant.mind.merge import merge
-from assistant.mind.notes import needs_model, note_messages, read_notes
+from assistant.mind.notes import needs_model, note_messages, provisional, read_notes
 from assistant.mind.prompt import Exchange, reply_messages
-from assistant.mind.reply import sentences
+from assistant.mind.reply import answer
 from assistant.mind.state import Fact, State
 from assistant.mind.words import is_cjk, stems
 from assistant.weights import find
@@ -126,7 +126,9 @@ def state_of(probe: Probe) -> State:
 def check_reply(context: Context, config: Config, probe: Probe) -> Checked:
     """Prepare as between two turns, then answer; only the answer is timed."""
     recent = [Exchange(*turn) for turn in probe["turns"]]
-    make = partial(reply_messages, state_of(probe), recent)
+    said = [(turn, user, probe["language"]) for turn, (user, _) in enumerate(probe["turns"], 1)]
+    known = provisional(state_of(probe), said, config.mind)  # as in a conversation
+    make = partial(reply_messages, known, recent)
     token = CancelToken()
     context.prepare(make("", probe["language"]), token)
     began = time.perf_counter()
@@ -135,7 +137,7 @@ def check_reply(context: Context, config: Config, probe: Probe) -> Checked:
         make(probe["text"], probe["language"]), token, max_tokens=config.llm.max_reply_tokens
     )
     first, spoken = 0.0, []
-    for sentence in sentences(_kept(pieces, raw), probe["language"]):
+    for sentence in answer(_kept(pieces, raw), probe["language"], probe["text"]):
         first = first or time.perf_counter() - began
         spoken.append(sentence)
     why = reply_fault(probe, spoken)

@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from assistant.config import MindConfig
 from assistant.memory.store import Job
+from assistant.mind.notes import provisional
 from assistant.mind.prompt import Exchange
 from assistant.mind.state import State
 from assistant.workers import Lock
@@ -31,10 +33,16 @@ class Conversation:
     """The hot cache of one session. Safe to read and write from any thread."""
 
     def __init__(
-        self, session: str, state: State, turns: Sequence[dict[str, Any]], recent_turns: int
+        self,
+        session: str,
+        state: State,
+        turns: Sequence[dict[str, Any]],
+        recent_turns: int,
+        limits: MindConfig | None = None,
     ) -> None:
         """`turns`: rows of the turns table with `queued`, oldest first."""
         self.session = session
+        self._limits = limits or MindConfig()
         self._lock = Lock()
         self._state = state
         self._keep = recent_turns
@@ -48,10 +56,19 @@ class Conversation:
             for row in turns
         ]
         self._next = max((row["turn"] for row in turns), default=0) + 1
+        self._known = self._guessed()
 
     @property
     def state(self) -> State:
         return self._state
+
+    @property
+    def known(self) -> State:
+        """The state as it will be, as far as rules can tell, once the queued updates are in.
+
+        For the prompt only: nothing of it is committed.
+        """
+        return self._known
 
     @property
     def next_turn(self) -> int:
@@ -69,6 +86,7 @@ class Conversation:
             self._entries = [*others, _Entry(turn, exchange, language, queued)]
             self._next = max(self._next, turn + 1)
             self._trim()
+            self._known = self._guessed()
 
     def heard(self, turn: int, text: str) -> None:
         """Only a part of the reply was really heard; that part stays in the prompt (M7)."""
@@ -89,11 +107,13 @@ class Conversation:
                 for entry in self._entries
             ]
             self._trim()
+            self._known = self._guessed()
 
     def reread(self, state: State) -> None:
         """Somebody else has written a newer state."""
         with self._lock:
             self._state = state
+            self._known = self._guessed()
 
     def job(self, turn: int) -> Job | None:
         """The state update that a turn still needs."""
@@ -115,6 +135,11 @@ class Conversation:
         """Forget the recent turns (not the state)."""
         with self._lock:
             self._entries = []
+            self._known = self._state
+
+    def _guessed(self) -> State:
+        said = [(e.turn, e.exchange.user, e.language) for e in self._entries if e.queued]
+        return provisional(self._state, said, self._limits)
 
     def _trim(self) -> None:
         """Window of recent turns, then queued ones up to as many again (M8: bounded)."""

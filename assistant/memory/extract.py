@@ -155,5 +155,5 @@ class Scribe:
     def _prepare(self) -> None:
         """Evaluate everything of the next prompt but the words that are not yet said."""
         conversation = self._conversation
-        messages = reply_messages(conversation.state, conversation.recent(), "", "en")
+        messages = reply_messages(conversation.known, conversation.recent(), "", "en")
         self._replies.prepare(messages, self._ending)

@@ -25,6 +25,20 @@ def to_you(text: str) -> str:
     return re.sub("用户(?!叫)", "你", text)
 
 
+def to_asker(text: str, question: str) -> str:
+    """The beginning of an answer, said to the one who asked.
+
+    A small model echoes the asker: 我在哪里工作？ → 我在医院工作。 What begins an answer in the
+    first person as it stands in the question is about the asker.
+    """
+    if text[:1] == "我" and len(text) > 1 and text[:2] in question:
+        return f"你{text[1:]}"
+    owned = re.match(r"my (?P<what>\w+)", text, re.I)
+    if owned and re.search(rf"\bmy (?:\w+ )?{owned['what']}\b", question, re.I):
+        return f"Your{text[2:]}"
+    return text
+
+
 def _verb(match: re.Match[str]) -> str:
     verb = match["verb"]
     return f"you {match['adverbs']}{_VERBS.get(verb, _base(verb))}"

@@ -7,13 +7,14 @@ same subject, the same yes or no. Where it is not, the clause itself, seen from 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import ModuleType
 
+from assistant.config import MindConfig
 from assistant.mind import chinese, english
 from assistant.mind.amend import amended
 from assistant.mind.keys import typed
-from assistant.mind.merge import Update
+from assistant.mind.merge import Update, merge
 from assistant.mind.state import Fact, State
 from assistant.mind.texts import prompts
 from assistant.mind.words import Clause, is_cjk, stems
@@ -114,6 +115,13 @@ def read_notes(raw: str, user_text: str, language: str, turn: int, state: State)
 def _refused(text: str) -> bool:
     """Instructions in disguise and secrets never reach the notes (M12)."""
     return bool(_INJECTION.search(text) or _SECRET.search(text))
+
+
+def provisional(state: State, said: Iterable[tuple[int, str, str]], limits: MindConfig) -> State:
+    """The state with what rules alone read in (turn, words, language), oldest first."""
+    for turn, text, language in said:
+        state = merge(state, read_notes("", text, language, turn, state), limits)
+    return state
 
 
 def _chosen(

@@ -10,6 +10,8 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import partial
 
+from assistant.mind.address import to_asker
+
 MAX_SENTENCES = 2
 CLAUSE, SENTENCE, REST = "clause", "sentence", "rest"
 CLAUSE_WORDS = 4
@@ -73,6 +75,12 @@ def sentences(pieces: Iterable[str], language: str) -> Iterator[str]:
         close = getattr(pieces, "close", None)
         if close is not None:
             close()
+
+
+def answer(pieces: Iterable[str], language: str, question: str) -> Iterator[str]:
+    """`sentences`, the first of them said to the one who asked."""
+    for number, text in enumerate(sentences(pieces, language)):
+        yield text if number else to_asker(text, question)
 
 
 def spoken_form(raw: str, language: str) -> str:
