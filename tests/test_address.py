@@ -49,3 +49,9 @@ def test_v7_what_rules_read_is_known_before_the_note_is_taken() -> None:
     notes = " ".join(fact.note for fact in known.facts.values())
     assert "seven" in notes
     assert "at six" not in notes.replace("not at six", "")
+
+
+def test_a_question_said_back_and_the_hint_behind_it_are_not_spoken() -> None:
+    pieces = ["你做什么工作？", "（回答：你的工作是面包师。）"]
+    assert list(answer(pieces, "zh", "我做什么工作？")) == ["你的工作是面包师。"]
+    assert list(answer(["What do you mean?"], "en", "below there")) == ["What do you mean?"]

@@ -109,7 +109,8 @@ def _turn(words: str, reply: str) -> list[Message]:
 
 def _denial(reply: str) -> bool:
     """True for "You have not told me that": seen once, a small model repeats it for ever."""
-    return any(prompts(name)["reply"]["denial"] in reply for name in ("en", "zh"))
+    texts = [prompts(name)["reply"] for name in ("en", "zh")]
+    return any(text[kind] in reply for text in texts for kind in ("denial", "refusal"))
 
 
 def note_lines(state: State) -> Iterator[str]:

@@ -31,6 +31,8 @@ _ROLE = re.compile(
 )
 _REMARK = re.compile(r"^\W*(?:notes?|备注|注|p\.?s\.?)\W*[:：]", re.I)
 _LIST = re.compile(r"^\s*(?:[-*+•·#>|]+\s+|#+\s*|\(?\d{1,2}[.)、]\s+|\d{1,2}、)")
+_HINT = re.compile(r"^[（(](?:回答|answer)\s*[:：]\s*|(?<=[.。])[）)]$", re.I)
+"""what the last message asked for, said back"""
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 _URL = re.compile(r"(?:https?://|www\.)\S+")
 _OUTSIDE = tuple(
@@ -78,14 +80,23 @@ def sentences(pieces: Iterable[str], language: str) -> Iterator[str]:
 
 
 def answer(pieces: Iterable[str], language: str, question: str) -> Iterator[str]:
-    """`sentences`, the first of them said to the one who asked."""
-    for number, text in enumerate(sentences(pieces, language)):
-        yield text if number else to_asker(text, question)
+    """`sentences`, the first said to the one who asked; a question said back is left out."""
+    asked = _letters(question.replace("我", "你"))
+    first = True
+    for text in sentences(pieces, language):
+        if first and text.endswith(("?", "？")) and _letters(text) in (asked, _letters(question)):
+            continue
+        yield to_asker(text, question) if first else text
+        first = False
+
+
+def _letters(text: str) -> str:
+    return "".join(_WORD.findall(text)).casefold()
 
 
 def spoken_form(raw: str, language: str) -> str:
     """One piece as plain words: no markup, emoji, role label, list marker or address."""
-    text = _ROLE.sub("", _LIST.sub("", raw.strip()))
+    text = _HINT.sub("", _ROLE.sub("", _LIST.sub("", raw.strip())))
     text = _URL.sub("", _LINK.sub(r"\1", text))
     text = _MARKS.sub(" " if language != "zh" else "", text)
     text = "".join(char for char in text if _sayable(char))
