@@ -147,7 +147,9 @@ def chat(options: Options, bank: str | None) -> None:
 )
 @click.pass_obj
 def demo(options: Options, record: Path) -> int:
-    """Hear and see a whole conversation: told facts, another subject, then asked for them back."""
+    """A whole spoken conversation.
+
+    Hear and see it: told facts, another subject, then asked for them back."""
     from assistant.demo import run
 
     return run(options.config, record, as_json=options.json)
@@ -219,7 +221,9 @@ def models_pull(options: Options, names: tuple[str, ...]) -> None:
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.pass_obj
 def models_verify(options: Options, names: tuple[str, ...]) -> None:
-    """Check the hash of everything that is here, or of the named weights."""
+    """Check that the weights are whole.
+
+    Compares the hash of everything that is here, or of the named weights."""
     from assistant import weights_commands
 
     weights_commands.run_verify(names, options.config, options)
@@ -242,7 +246,9 @@ def bench() -> None:
 )
 @click.pass_obj
 def bench_asr(options: Options, folder: Path, model: str | None, language: str) -> None:
-    """Word errors and time beside stock Whisper, on the recordings of DIR/manifest.jsonl."""
+    """Recognition.
+
+    Word errors and time beside stock Whisper, on the recordings of DIR/manifest.jsonl."""
     from assistant.bench.asr import run
 
     settings = options.config
@@ -261,7 +267,9 @@ def bench_asr(options: Options, folder: Path, model: str | None, language: str) 
 )
 @click.pass_obj
 def bench_latency(options: Options, record: Path) -> None:
-    """Last word to first sound, from the recording, beside the plain sequential way."""
+    """Waiting time.
+
+    Last word to first sound, from the recording, beside the plain sequential way."""
     from assistant.bench.latency import report
 
     report(options.config, record, as_json=options.json)
@@ -271,7 +279,9 @@ def bench_latency(options: Options, record: Path) -> None:
 @click.option("--model", help="A GGUF under models/; default: the one in config.toml.")
 @click.pass_obj
 def bench_mind(options: Options, model: str | None) -> None:
-    """Replies and notes against what a person would expect, on the real weights."""
+    """Replies and notes.
+
+    Against what a person would expect, on the real weights."""
     from assistant.bench.mind import report
 
     report(options.config, model, options.emit, as_json=options.json)
