@@ -26,10 +26,25 @@ from assistant.mind.state import State
         ),
         ("My name is not important.", "What are you called?", "My name is not important."),
         ("", "我是谁？", ""),
+        (
+            "I am a nurse at the city hospital.",
+            "What is my job?",
+            "You are a nurse at the city hospital.",
+        ),
+        ("I like green tea.", "What do I like to drink?", "You like green tea."),
+        ("I am a voice assistant.", "Am I talking to a person?", "I am a voice assistant."),
+        ("I like your idea.", "Do you like my idea?", "I like your idea."),
+        ("I am sorry about your day.", "I had a bad day.", "I am sorry about your day."),
     ],
 )
 def test_an_echo_of_the_asker_is_said_to_the_asker(reply: str, question: str, said: str) -> None:
     assert to_asker(reply, question) == said
+
+
+def test_v7_what_was_stated_a_moment_ago_can_be_asked_for() -> None:
+    said = [(1, "I put the keys in the blue drawer.", "en")]
+    known = provisional(State(), said, MindConfig())
+    assert "blue drawer" in " ".join(fact.note for fact in known.facts.values())
 
 
 def test_only_the_beginning_of_an_answer_is_an_echo() -> None:

@@ -10,6 +10,14 @@ _USER_VERB = re.compile(
     r"(?P<verb>\w+)",
     re.I,
 )
+_OWN_WORDS = re.compile(
+    r"I (?P<verb>am(?= (?:an?|the) (?!.*(?:assistant|program|model)))|(?:really )?"
+    r"(?:like|love|hate|prefer|live|work|take|drink|eat)\b)",
+    re.I,
+)
+_YOURS = {"am": "are"}
+_OF_MYSELF = re.compile(r"\b(?:my|i)\b", re.I)
+_OF_YOU = re.compile(r"\byour?\b", re.I)
 _PLAIN = ("used", "can", "could", "will", "would", "should", "might", "must", "may")
 
 
@@ -31,6 +39,9 @@ def to_asker(text: str, question: str) -> str:
     A small model echoes the asker: 我在哪里工作？ → 我在医院工作。 What begins an answer in the
     first person as it stands in the question is about the asker.
     """
+    own = _OWN_WORDS.match(text)
+    if own and _OF_MYSELF.search(question) and not _OF_YOU.search(question):
+        return f"You {_YOURS.get(own['verb'].lower(), own['verb'])}{text[own.end() :]}"
     if text[:1] == "我" and len(text) > 1 and text[:2] in question:
         return f"你{text[1:]}"
     owned = re.match(r"my (?P<what>\w+)", text, re.I)

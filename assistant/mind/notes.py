@@ -118,9 +118,13 @@ def _refused(text: str) -> bool:
 
 
 def provisional(state: State, said: Iterable[tuple[int, str, str]], limits: MindConfig) -> State:
-    """The state with what rules alone read in (turn, words, language), oldest first."""
+    """The state with all that was stated in (turn, words, language), oldest first.
+
+    For a prompt, until the model has chosen what of it is worth keeping.
+    """
     for turn, text, language in said:
-        state = merge(state, read_notes("", text, language, turn, state), limits)
+        raw = "\n".join(stated(text))
+        state = merge(state, read_notes(raw, text, language, turn, state), limits)
     return state
 
 
