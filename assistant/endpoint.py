@@ -50,11 +50,6 @@ class Endpoint:
         )
         self._heard: _Heard | None = None
 
-    @property
-    def speaking(self) -> bool:
-        """A person is, or may be, in the middle of an utterance."""
-        return self._heard is not None
-
     def feed(self, frame: Frame, probability: float) -> list[SpeechStarted | Paused | Utterance]:
         """Take the next frame with its speech probability, 0 to 1."""
         heard = self._heard

@@ -92,26 +92,6 @@ class Transcript:
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
-    """A piece of a reply that can be spoken by itself."""
-
-    text: str
-    language: str
-    index: int
-
-
-@dataclass(frozen=True, slots=True)
-class Spoken:
-    """What reached the speaker."""
-
-    text: str
-    """words that were really played"""
-    start: float
-    end: float
-    complete: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Failed:
     """A stage that could not do its work; the loop lives on."""
 

@@ -131,12 +131,6 @@ class Conversation:
         with self._lock:
             return [entry.turn for entry in self._entries if entry.queued]
 
-    def clear(self) -> None:
-        """Forget the recent turns (not the state)."""
-        with self._lock:
-            self._entries = []
-            self._known = self._state
-
     def _guessed(self) -> State:
         said = [(e.turn, e.exchange.user, e.language) for e in self._entries if e.queued]
         return provisional(self._state, said, self._limits)
