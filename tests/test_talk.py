@@ -96,7 +96,7 @@ def test_k3_spoken_to_on_a_sound_card_it_answers_aloud(
     talk.send_signal(signal.SIGINT)
     assert talk.wait(10) == 130
     assert time.monotonic() - begin < 2.0
-    assert words(turn["user_text"]) == words("What is the capital of France")
+    assert sounds_like(turn["user_text"], "What is the capital of France")
     assert "Paris" in turn["reply"]
     assert sounds_like(listener(files.read(tmp_path / "out.wav")), turn["reply"])
     _check_recording(tmp_path / "session.wav", listener, turn)
