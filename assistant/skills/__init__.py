@@ -1,0 +1,1 @@
+"""Families of actions: one file each, and a registry."""
