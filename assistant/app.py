@@ -83,6 +83,7 @@ class Mind:
 
     conversation: Conversation
     scribe: Scribe
+    turns: Turns
     loop: Loop
 
 
@@ -157,13 +158,15 @@ def build_mind(
         clock,
         line.tell,
         max_tokens=config.llm.max_reply_tokens,
+        driver=home.driver,
+        limits=config.mind,
     )
     loop = Loop(engines.recognizer, turns, mouth, scribe.gate, clock, line.show)
     line.connect(loop)
     worker = Worker("scribe", scribe.run).start()
     engines.users.append(worker)
     engines.closers.callback(scribe.end)
-    return Mind(home.conversation, scribe, loop)
+    return Mind(home.conversation, scribe, turns, loop)
 
 
 def warm_prompts(mind: Mind, progress: Progress) -> None:

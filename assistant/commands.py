@@ -14,7 +14,9 @@ from assistant.app import Chat, Source, Talk, file_source
 from assistant.config import Config
 from assistant.console import Console, loading
 from assistant.speakable import language_of
+from assistant.wording import words
 
+COMMANDS = ":state, :why, :trail, :undo and :quit"
 MAX_CHARACTERS = 2000
 """of a typed line: two minutes of speech, and within every context"""
 
@@ -55,16 +57,52 @@ def chat(config: Config, *, as_json: bool) -> None:
         for line in _lines(typing):
             if line == ":quit":
                 break
-            if line == ":state":
-                state = json.dumps(session.mind.conversation.state.to_dict(), ensure_ascii=False)
-                click.echo(state)
-            elif line.startswith(":"):
-                click.echo(f"{line}: unknown command; there are :state and :quit", err=True)
+            if line.startswith(":"):
+                _colon(line, session, as_json=as_json)
             else:
                 session.ask(line, language_of(line))
                 if not typing:  # a pipe does not think before it goes on; the notes need a second
                     session.settle()
         session.end()
+
+
+def _colon(line: str, session: Chat, *, as_json: bool) -> None:
+    """:state, :why, :trail and :undo look into the mind, or turn it back."""
+    session.settle()
+    conversation = session.mind.conversation
+    state = conversation.state
+    if line == ":state":
+        click.echo(json.dumps(state.to_dict(), ensure_ascii=False))
+    elif line == ":why":
+        for text in _why(session, as_json=as_json):
+            click.echo(text)
+    elif line == ":trail":
+        click.echo(" | ".join(state.dialogue.trail))
+    elif line == ":undo":
+        after = session.mind.turns.roll_back()
+        what = words("nothing_to_undo") if after is None else words("rolled_back")
+        click.echo(json.dumps({"event": "undo", "done": after is not None}) if as_json else what)
+    else:
+        click.echo(f"{line}: unknown command; there are {COMMANDS}", err=True)
+
+
+def _why(session: Chat, *, as_json: bool) -> Iterator[str]:
+    """The last turn: state before, what was decided and why, what of the state changed."""
+    turn = session.mind.turns.last
+    if turn is None:
+        return
+    before, after = turn.state_before, session.mind.conversation.state.to_dict()
+    if as_json:
+        record = {"event": "why", "before": before, "decisions": turn.decisions, "after": after}
+        yield json.dumps(record, ensure_ascii=False)
+        return
+    for one in turn.decisions or [{"act": "model", "intent": "", "why": ["no flows"]}]:
+        slots = ", ".join(f"{name}={value}" for name, value in one.get("slots", {}).items())
+        yield f"{one['act']} {one['intent']} ({slots}): {'; '.join(one['why'])}"
+    for name in after:
+        if before.get(name) != after[name]:
+            yield f"  {name}: {json.dumps(before.get(name), ensure_ascii=False)}"
+            yield f"    -> {json.dumps(after[name], ensure_ascii=False)}"
 
 
 def _lines(typing: bool) -> Iterator[str]:

@@ -81,6 +81,14 @@ class MindConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class FlowsConfig:
+    enabled: bool = True
+    folders: tuple[str, ...] = ()
+    denied: tuple[str, ...] = ()
+    task_minutes: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
 class MemoryConfig:
     bank: str = "default"
     session_hours: float = 12.0
@@ -108,6 +116,7 @@ class Config:
     llm: LlmConfig = field(default_factory=LlmConfig)
     tts: TtsConfig = field(default_factory=TtsConfig)
     mind: MindConfig = field(default_factory=MindConfig)
+    flows: FlowsConfig = field(default_factory=FlowsConfig)
     memory: MemoryConfig = field(default_factory=MemoryConfig)
     data: DataConfig = field(default_factory=DataConfig)
     log: LogConfig = field(default_factory=LogConfig)
@@ -153,13 +162,21 @@ RULES: dict[str, Callable[[Any], str]] = {
     "mind.max_steps": _between(1, 100),
     "mind.max_summary_chars": _between(100, 10000),
     "mind.notes_tokens": _between(10, 400),
+    "flows.task_minutes": _between(0.1, 24 * 60),
     "memory.bank": _filled,
     "memory.session_hours": _between(0.01, 24 * 365),
     "log.level": _one_of("debug", "info", "warning", "error"),
 }
 """Limits a type cannot express; each returns "" or what is wrong."""
 
-_NAMES = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
+Texts = tuple[str, ...]
+_NAMES: dict[Any, str] = {
+    str: "text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    Texts: 'a list of texts, such as ["stock.order"]',
+}
 
 
 def _suggest(name: str, known: Sequence[str]) -> str:
@@ -167,9 +184,11 @@ def _suggest(name: str, known: Sequence[str]) -> str:
     return f"did you mean {near[0]}?" if near else "known: " + ", ".join(known)
 
 
-def _convert(where: str, path: str, wanted: type, value: Any) -> Any:
+def _convert(where: str, path: str, wanted: Any, value: Any) -> Any:
     if wanted is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
+    if wanted == Texts and isinstance(value, list) and all(isinstance(i, str) for i in value):
+        return tuple(value)
     if type(value) is not wanted:
         raise ConfigError(f"{where}: {path} must be {_NAMES[wanted]}, not {value!r}.")
     if fault := RULES.get(path, lambda _: "")(value):

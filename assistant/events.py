@@ -116,5 +116,7 @@ class Turn:
     interrupted: bool = False
     latency_ms: dict[str, float] = field(default_factory=dict)
     """endpoint, asr, first_token, first_sentence, first_audio, voice_to_voice"""
+    decisions: list[dict[str, Any]] = field(default_factory=list)
+    """what the policy decided and why: act, intent, continued, slots, why"""
     state_after: dict[str, Any] | None = None
     """None until the background update is committed"""

@@ -7,23 +7,26 @@ import logging.handlers
 import re
 import unicodedata
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from platformdirs import user_data_path
 from sqlite_utils import Database
 
 from assistant.config import Config
+from assistant.dialogues import Driver, open_driver
 from assistant.errors import ConfigError, StorageError
 from assistant.events import Failed
-from assistant.memory.cache import Conversation
+from assistant.memory.cache import MAX_PAST, Conversation
 from assistant.memory.store import (
     Session,
     Store,
     begin_state,
     current_version,
     load_state,
+    load_states,
     load_turns,
     open_session,
 )
@@ -39,6 +42,8 @@ class Home:
 
     store: Store
     conversation: Conversation
+    driver: Driver | None
+    """the flows and the office they work on; None when they are switched off"""
 
 
 def open_home(
@@ -49,12 +54,23 @@ def open_home(
     folder = data_folder(config)
     store = Store(folder, tell)
     closers.callback(store.close)
+    driver = open_driver(config.flows, folder) if config.flows.enabled else None
     _start_log(config, folder)
     session = store.submit(_session_with_state(bank, now, config)).result()
     state = _restored(store, session.id, tell)
     recent = config.mind.recent_turns
     turns = store.submit(load_turns(session.id, recent)).result()
-    return Home(store, Conversation(session.id, state, turns, recent, config.mind))
+    past = [_readable(one) for one in store.submit(load_states(session.id, MAX_PAST)).result()]
+    conversation = Conversation(
+        session.id, state, turns, recent, config.mind, [one for one in past if one]
+    )
+    return Home(store, conversation, driver)
+
+
+def _readable(data: dict[str, Any]) -> State | None:
+    with suppress(ValueError):
+        return State.from_dict(data)
+    return None
 
 
 def data_folder(config: Config) -> Path:

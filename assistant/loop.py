@@ -257,7 +257,7 @@ class Loop:
         if cancel.cancelled:
             # Asked again, as the thread that made this old may not have come so far yet.
             turn = self._turns.cut(self._mouth.stop()) or turn
-            if not turn.heard:
+            if not turn.heard and not self._turns.acted:
                 self._unheard = heard
                 return
         self._records[turn.turn] = turn

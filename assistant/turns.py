@@ -7,14 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
+from assistant.config import MindConfig
+from assistant.dialogues import Driver, Handled
 from assistant.errors import Cancelled
 from assistant.events import Failed, Turn
 from assistant.memory.cache import Conversation
 from assistant.memory.extract import Scribe
-from assistant.memory.store import Store, keep_turn
+from assistant.memory.store import Store, commit_state, give_up_jobs, keep_state, keep_turn
+from assistant.mind.dialogue import Dialogue
+from assistant.mind.merge import Update, merge
+from assistant.mind.project import projected
 from assistant.mind.prompt import Exchange, reply_messages
 from assistant.mind.reply import answer
+from assistant.mind.state import State
 from assistant.mouth import Delivery, Mouth
 from assistant.stages import Cancel, Clock, LanguageModel, Message
 from assistant.wording import words
@@ -63,7 +70,10 @@ class Turns:
         tell: Callable[[Failed], None],
         *,
         max_tokens: int,
+        driver: Driver | None = None,
+        limits: MindConfig | None = None,
     ) -> None:
+        """`driver`: the flows; without one every turn is the model's."""
         self._conversation = conversation
         self._store = store
         self._model = model
@@ -72,28 +82,132 @@ class Turns:
         self._clock = clock
         self._tell = tell
         self._max_tokens = max_tokens
+        self._driver = driver
+        self._limits = limits or MindConfig()
         self._last: tuple[Turn, Delivery] | None = None
+        self._before = Dialogue()
+        """the tasks before the last turn, should it be taken again"""
+        self.acted = False
+        """the last turn carried out a write: it cannot be taken again"""
+
+    @property
+    def last(self) -> Turn | None:
+        """The last turn, as far as it is known."""
+        return self._last[0] if self._last else None
 
     def take(self, heard: Heard, cancel: Cancel, *, again: bool = False) -> Turn:
         """Answer; `again` replaces the last turn, whose reply nobody has heard."""
         number = self._conversation.next_turn - (1 if again else 0)
-        state, known = self._conversation.state, self._conversation.known
-        recent = self._conversation.recent()
-        if again:
-            recent = recent[:-1]
+        before = self._conversation.state
+        tasks = self._before if again else before.dialogue
         turn = Turn(
             session=self._conversation.session,
             turn=number,
             user_text=heard.text,
             language=heard.language,
-            state_before=state.to_dict(),
+            state_before=before.to_dict(),
             raw="",
             reply="",
             heard="",
         )
+        handled = self._decide(turn, tasks, heard)
+        self._before = tasks
+        self.acted = handled is not None and handled.acted
+        if handled is not None:
+            turn = replace(turn, decisions=[one.to_dict() for one in handled.decisions])
+            if handled.replies:
+                return self._by_rule(turn, handled, heard, cancel)
+        return self._by_model(turn, heard, cancel, again=again)
+
+    def _decide(self, turn: Turn, tasks: Dialogue, heard: Heard) -> Handled | None:
+        """What the flows make of it; None when they cannot be asked."""
+        if self._driver is None:
+            return None
+        try:
+            return self._driver.handle(
+                tasks, heard.text, heard.language, turn.turn, self._now(), self._said()
+            )
+        except Exception as error:  # the model answers, as if there were no flows
+            self._tell(Failed("flows", error))
+            return None
+
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(self._clock.wall())
+
+    def _said(self) -> str:
+        recent = self._conversation.recent()
+        return recent[-1].reply if recent else ""
+
+    def _by_rule(self, turn: Turn, handled: Handled, heard: Heard, cancel: Cancel) -> Turn:
+        """The reply is known and so is the state after it: both are kept before it is spoken."""
+        turn = replace(turn, reply=" ".join(handled.replies), heard="")
+        if handled.decisions[-1].act == "rollback":
+            state, handled = self._rolled_back(turn, handled)
+        else:
+            state = self._commit(turn, handled, heard)
+        turn = replace(turn, state_after=state.to_dict())
+        delivery = self._mouth.deliver(
+            iter(handled.replies), heard.language, cancel, lambda text: None
+        )
+        turn = replace(
+            turn,
+            reply=delivery.text,
+            heard=delivery.text,
+            interrupted=cancel.cancelled,
+            latency_ms=_latency(heard, _Raw(), delivery),
+        )
+        return self._keep(turn, delivery, note=False)
+
+    def _commit(self, turn: Turn, handled: Handled, heard: Heard) -> State:
+        assert self._driver is not None
+        view = self._driver.view(
+            handled.dialogue, heard.text, heard.language, turn.turn, self._now()
+        )
+        self._store.submit(keep_turn(turn, self._clock.wall(), note=False))
+
+        def compute(state: State) -> State:
+            return projected(state, view, self._limits)
+
+        def submit(before: State, after: State) -> State:
+            now = self._clock.wall()
+            write = commit_state(turn.session, turn.turn, before.version, after.to_dict(), now)
+            self._store.submit(write)
+            return after
+
+        return self._conversation.change(compute, submit)
+
+    def _rolled_back(self, turn: Turn, handled: Handled) -> tuple[State, Handled]:
+        """ "Undo that" when no task has anything to undo: the state before the last change."""
+        self._store.submit(keep_turn(turn, self._clock.wall(), note=False))
+        state = self.roll_back(turn.turn)
+        if state is None:
+            text = words("nothing_to_undo", turn.language)
+            return self._conversation.state, replace(handled, replies=(text,))
+        return state, handled
+
+    def roll_back(self, number: int | None = None) -> State | None:
+        """Go back to the state before the last change; None when there is none (M10)."""
+        session = self._conversation.session
+        turn = number or max(1, self._conversation.next_turn - 1)
+
+        def submit(before: State, after: State) -> None:
+            now = self._clock.wall()
+            self._store.submit(keep_state(session, turn, before.version, after.to_dict(), now))
+            self._store.submit(give_up_jobs(session, now))
+
+        result = self._conversation.roll_back(submit)
+        return result[0] if result else None
+
+    def _by_model(self, turn: Turn, heard: Heard, cancel: Cancel, *, again: bool) -> Turn:
+        recent = self._conversation.recent()
+        if again:
+            recent = recent[:-1]
         raw = _Raw()
+        known = self._conversation.known
         messages = reply_messages(known, recent, heard.text, heard.language)
         pieces = self._pieces(messages, cancel, raw)
+        if known.interrupted:  # the prompt has it now
+            self._interrupted(turn.turn, "")
 
         def written(text: str) -> None:
             # Before the sentence is heard it is on its way to the disk, without anybody waiting.
@@ -111,7 +225,7 @@ class Turns:
             interrupted=cancel.cancelled,
             latency_ms=_latency(heard, raw, delivery),
         )
-        return self._keep(turn, delivery)
+        return self._keep(turn, delivery, note=True)
 
     def cut(self, at: float) -> Turn | None:
         """The reply was cut at session time `at`: record what was really heard of it (M7)."""
@@ -124,19 +238,33 @@ class Turns:
         turn = replace(turn, heard=delivery.heard(at), interrupted=True)
         self._last = (turn, delivery)
         self._conversation.heard(turn.turn, turn.heard)
-        self._store.submit(keep_turn(turn, self._clock.wall(), note=True))
+        self._store.submit(keep_turn(turn, self._clock.wall(), note=turn.state_after is None))
+        self._interrupted(turn.turn, turn.reply[len(turn.heard) :].strip())
         return turn
+
+    def _interrupted(self, turn: int, unheard: str) -> None:
+        """What nobody heard stands in the state until the next turn is answered (M7)."""
+
+        def compute(state: State) -> State:
+            return merge(state, Update(interrupted=unheard), self._limits)
+
+        def submit(before: State, after: State) -> None:
+            now = self._clock.wall()
+            session = self._conversation.session
+            self._store.submit(keep_state(session, turn, before.version, after.to_dict(), now))
+
+        self._conversation.change(compute, submit)
 
     def take_notes(self, turn: int) -> None:
         """Hand the turn to the scribe."""
         self._scribe.enqueue(turn)
 
-    def _keep(self, turn: Turn, delivery: Delivery) -> Turn:
+    def _keep(self, turn: Turn, delivery: Delivery, *, note: bool) -> Turn:
         self._last = (turn, delivery)
         self._conversation.answered(
-            turn.turn, Exchange(turn.user_text, turn.heard), turn.language, queued=True
+            turn.turn, Exchange(turn.user_text, turn.heard), turn.language, queued=note
         )
-        self._store.submit(keep_turn(turn, self._clock.wall(), note=True))
+        self._store.submit(keep_turn(turn, self._clock.wall(), note=note))
         return turn
 
     def _pieces(self, messages: Sequence[Message], cancel: Cancel, raw: _Raw) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -333,7 +333,7 @@ def test_m5_a_failing_note_leaves_the_state_and_the_loop_alone(tmp_path: Path) -
         h.settle()
         h.hear("hello")
         h.settle()
-    assert h.conversation.state == State()
+    assert replace(h.conversation.state, version=0) == State()
     assert len(h.records) == 2
     assert [event.stage for event in h.of(Failed)] == ["notes"]  # type: ignore[union-attr]
 

@@ -5,9 +5,9 @@ Knows nothing of the database; the store's rows are handed in once, at the start
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from assistant.config import MindConfig
 from assistant.memory.store import Job
@@ -16,6 +16,9 @@ from assistant.mind.prompt import Exchange
 from assistant.mind.state import State
 from assistant.workers import Lock
 
+T = TypeVar("T")
+MAX_PAST = 32
+"""earlier states at hand for "undo that" (M10)"""
 SLACK = 4
 """The window shrinks by so many turns at once: the evaluated prompt prefix lasts longer."""
 
@@ -39,12 +42,16 @@ class Conversation:
         turns: Sequence[dict[str, Any]],
         recent_turns: int,
         limits: MindConfig | None = None,
+        past: Sequence[State] = (),
     ) -> None:
-        """`turns`: rows of the turns table with `queued`, oldest first."""
+        """`turns`: rows of the turns table with `queued`; `past`: earlier states; oldest first."""
         self.session = session
         self._limits = limits or MindConfig()
         self._lock = Lock()
         self._state = state
+        self._past = tuple(past)[-MAX_PAST:]
+        self._back = 0
+        """how many steps "undo that" has gone back since the last change"""
         self._keep = recent_turns
         self._entries = [
             _Entry(
@@ -98,10 +105,62 @@ class Conversation:
                 for entry in self._entries
             ]
 
-    def noted(self, turn: int, state: State) -> None:
-        """The state update of a turn is committed."""
+    def swap(self, before: State, after: State, submit: Callable[[], T]) -> T | None:
+        """Put `after` in place of `before`, and hand it to the store in the same order.
+
+        None when somebody else was quicker: then `before` is no longer the state (M11).
+        """
         with self._lock:
-            self._state = state
+            if self._state is not before:
+                return None
+            if after is not before:
+                self._state = after
+                self._past = (*self._past, before)[-MAX_PAST:]
+                self._back = 0
+            result = submit()
+            self._known = self._guessed()
+            return result
+
+    def change(self, compute: Callable[[State], State], submit: Callable[[State, State], T]) -> T:
+        """Compute the next state from the newest one; begun again as often as another is quicker.
+
+        `submit(before, after)` must not block: it hands the write to the store.
+        """
+        while True:
+            before = self._state
+            after = compute(before)
+            done: list[T] = []
+
+            def handed(old: State = before, new: State = after, into: list[T] = done) -> bool:
+                into.append(submit(old, new))
+                return True
+
+            if self.swap(before, after, handed):
+                return done[0]
+
+    def roll_back(self, submit: Callable[[State, State], T]) -> tuple[State, T] | None:
+        """The state before the last change, as a new version; again goes further back (M10).
+
+        What is queued to be noted is given up. None when there is nothing earlier.
+        """
+        with self._lock:
+            place = len(self._past) - 1 - self._back
+            if any(entry.queued for entry in self._entries):
+                # What was said last is not in the state yet: giving it up is going back.
+                self._entries = [replace(entry, queued=False) for entry in self._entries]
+                target = self._state
+            elif place < 0:
+                return None
+            else:
+                target, self._back = self._past[place], self._back + 1
+            before = self._state
+            self._state = replace(target, version=before.version + 1)
+            self._known = self._guessed()
+            return self._state, submit(before, self._state)
+
+    def noted(self, turn: int) -> None:
+        """The state update of a turn is committed (or given up)."""
+        with self._lock:
             self._entries = [
                 replace(entry, queued=False) if entry.turn == turn else entry
                 for entry in self._entries
@@ -125,6 +184,11 @@ class Conversation:
                     return Job(self.session, turn, text, language, said)
                 said = entry.exchange.reply
             return None
+
+    def recalls(self, turn: int) -> bool:
+        """The turn is still at hand."""
+        with self._lock:
+            return any(entry.turn == turn for entry in self._entries)
 
     def queued(self) -> list[int]:
         """Turns whose update is still to come, oldest first."""

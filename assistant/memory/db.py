@@ -65,6 +65,12 @@ def sessions_turns_states_jobs(db: Database) -> None:
     db.table("jobs").create_index(["status", "session", "turn"])
 
 
+@migrations()
+def decisions_of_a_turn(db: Database) -> None:
+    """Why a turn was handled as it was (D12)."""
+    db.table("turns").add_column("decisions", str)
+
+
 def connect(path: Path) -> Database:
     """Open for writing and bring the tables up to date. Raises StorageError."""
     try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from assistant.config import MindConfig
 from assistant.errors import StaleWrite
@@ -111,6 +112,8 @@ class Scribe:
             self._store.submit(end_job(job.session, turn, "failed", now, str(error)))
             self._finish(turn, conversation.state)
             raise
+        if turn not in conversation.queued() and conversation.recalls(turn):
+            return  # "undo that": it was taken back meanwhile
         try:
             self._commit(job, raw)
         except Exception:  # it stays queued in the table and is taken up at the next start
@@ -130,26 +133,29 @@ class Scribe:
                 return raw
 
     def _commit(self, job: Job, raw: str) -> None:
+        conversation = self._conversation
         for left in reversed(range(TRIES)):
-            before = self._conversation.state
+            before = conversation.state
             update = read_notes(raw, job.user_text, job.language, job.turn, before)
             after = merge(before, update, self._limits)
             write = commit_state(
                 job.session, job.turn, before.version, after.to_dict(), self._clock.wall()
             )
+            ticket = conversation.swap(before, after, partial(self._store.submit, write))
             try:
-                self._store.submit(write).result()
+                if ticket is not None:
+                    ticket.result()
+                    self._finish(job.turn, after)
+                    return
             except StaleWrite:
+                stored = self._store.submit(load_state(job.session)).result()
+                conversation.reread(State.from_dict(stored))
                 if not left:
                     raise
-                stored = self._store.submit(load_state(job.session)).result()
-                self._conversation.reread(State.from_dict(stored))
-                continue
-            self._finish(job.turn, after)
-            return
+        raise StaleWrite(f"The state changed {TRIES} times while turn {job.turn} was noted.")
 
     def _finish(self, turn: int, state: State) -> None:
-        self._conversation.noted(turn, state)
+        self._conversation.noted(turn)
         self._tell(Noted(turn, state))
 
     def _prepare(self) -> None:

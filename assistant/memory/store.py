@@ -194,6 +194,7 @@ def keep_turn(turn: Turn, now: float, *, note: bool) -> Callable[[Database], Non
             "interrupted": int(turn.interrupted),
             "latency_ms": json.dumps(turn.latency_ms),
             "state_before": turn.state_before.get("version", 0),
+            "decisions": json.dumps(turn.decisions, ensure_ascii=False),
         }
         db.table("turns").upsert(row, pk=("session", "turn"))
         db.table("sessions").update(turn.session, {"touched": now})
@@ -217,15 +218,25 @@ def commit_state(
     """
 
     def work(db: Database) -> None:
+        keep_state(session, turn, expected, state, now)(db)
+        db.table("turns").update((session, turn), {"state_after": state["version"]})
+        end_job(session, turn, "done", now)(db)
+
+    return work
+
+
+def keep_state(
+    session: str, turn: int, expected: int, state: dict[str, Any], now: float
+) -> Callable[[Database], None]:
+    """Write a state that belongs to no note: compare and set. Raises StaleWrite."""
+
+    def work(db: Database) -> None:
         stored = current_version(db, session)
         if stored != expected:
             raise StaleWrite(f"The state is at version {stored}, not at {expected}; read it again.")
-        version = state["version"]
-        if version != expected:
-            row = {"session": session, "version": version, "at": now, "turn": turn}
+        if state["version"] != expected:
+            row = {"session": session, "version": state["version"], "at": now, "turn": turn}
             db.table("states").insert({**row, "state": json.dumps(state, ensure_ascii=False)})
-        db.table("turns").update((session, turn), {"state_after": version})
-        end_job(session, turn, "done", now)(db)
 
     return work
 
@@ -250,6 +261,19 @@ def end_job(
             "update jobs set status = ?, error = ?, changed = ?, attempts = attempts + 1 "
             "where session = ? and turn = ? and kind = 'notes'",
             [status, error, now, session, turn],
+        )
+
+    return work
+
+
+def give_up_jobs(session: str, now: float) -> Callable[[Database], None]:
+    """What is queued to be noted was taken back."""
+
+    def work(db: Database) -> None:
+        db.execute(
+            "update jobs set status = 'undone', changed = ? where session = ? and "
+            "status = 'queued' and kind = 'notes'",
+            [now, session],
         )
 
     return work
@@ -289,6 +313,23 @@ def load_state(session: str) -> Callable[[Database], dict[str, Any]]:
             return dict(json.loads(row[0])) if row else {}
         except (ValueError, TypeError) as error:
             raise StorageError(f"The stored state is damaged ({error}).") from None
+
+    return work
+
+
+def load_states(session: str, last: int) -> Callable[[Database], list[dict[str, Any]]]:
+    """The states before the newest one, at most `last`, oldest first; damaged ones are left out."""
+
+    def work(db: Database) -> list[dict[str, Any]]:
+        rows = db.execute(
+            "select state from states where session = ? order by version desc limit ? offset 1",
+            [session, last],
+        ).fetchall()
+        found = []
+        for (text,) in reversed(rows):
+            with suppress(ValueError, TypeError):
+                found.append(dict(json.loads(text)))
+        return found
 
     return work
 

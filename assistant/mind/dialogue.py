@@ -54,6 +54,12 @@ class Task:
     """slot → values that were named to choose from ("the first one")"""
     declined: tuple[str, ...] = ()
     """optional slots that were offered and not wanted: never offered again"""
+    maybe: Mapping[str, Filled] = field(default_factory=frozen)
+    """values that were not heard surely: "Do you mean …?" """
+    earlier: tuple[Mapping[str, Filled], ...] = ()
+    """the slots before each change, newest last ("undo that")"""
+    changed: bool = False
+    """a value was changed after it had been given: a write is read back first"""
     touched: float = 0.0
     """when it was last worked on, seconds since the epoch (TTL)"""
 
@@ -72,6 +78,8 @@ class Done:
     inverse: Call | None = None
     """what undoes it; None: it cannot be undone"""
     write: bool = False
+    offered: Mapping[str, tuple[str, ...]] = field(default_factory=frozen)
+    """slot → values it named, best first"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +93,8 @@ class Dialogue:
     """newest last"""
     trail: tuple[str, ...] = ()
     """ "T1:rooms.find -> rooms" (D11)"""
+    queue: tuple[str, ...] = ()
+    """parts of a compound sentence that wait until the task under way is done (D4)"""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values; `from_dict` reads them back."""
@@ -93,6 +103,7 @@ class Dialogue:
             "suspended": [_plain(task) for task in self.suspended],
             "done": [_plain(done) for done in self.done],
             "trail": list(self.trail),
+            "queue": list(self.queue),
         }
 
     @classmethod
@@ -105,6 +116,7 @@ class Dialogue:
                 suspended=tuple(_task(item) for item in data.get("suspended", ())),
                 done=tuple(_done(item) for item in data.get("done", ())),
                 trail=tuple(str(item) for item in data.get("trail", ())),
+                queue=tuple(str(item) for item in data.get("queue", ())),
             )
         except (AssertionError, KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"state.dialogue is damaged ({error})") from None
@@ -120,14 +132,21 @@ def _plain(value: Any) -> Any:
     return value
 
 
+def _filled(data: Mapping[str, Any]) -> Mapping[str, Filled]:
+    return frozen({key: Filled(**item) for key, item in data.items()})
+
+
 def _task(data: Mapping[str, Any]) -> Task:
     return Task(
         flow=str(data["flow"]),
         intent=str(data["intent"]),
-        slots=frozen({key: Filled(**item) for key, item in data["slots"].items()}),
+        slots=_filled(data["slots"]),
         asked=str(data.get("asked", "")),
         offered=frozen({key: tuple(item) for key, item in data.get("offered", {}).items()}),
         declined=tuple(data.get("declined", ())),
+        maybe=_filled(data.get("maybe", {})),
+        earlier=tuple(_filled(item) for item in data.get("earlier", ())),
+        changed=bool(data.get("changed", False)),
         touched=float(data.get("touched", 0.0)),
     )
 
@@ -140,6 +159,7 @@ def _done(data: Mapping[str, Any]) -> Done:
         values=frozen(data.get("values")),
         inverse=Call(inverse["action"], frozen(inverse["slots"])) if inverse else None,
         write=bool(data.get("write", False)),
+        offered=frozen({key: tuple(item) for key, item in data.get("offered", {}).items()}),
     )
 
 

@@ -57,6 +57,8 @@ class Slot:
     most: float | None = None
     pattern: str = ""
     """regular expression that a code matches as a whole"""
+    rest: bool = False
+    """takes what is left of a request: "remind me *to call Anna* tomorrow" """
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +110,8 @@ class Flow:
     intents: Mapping[str, Intent]
     change: Mapping[str, str] = field(default_factory=dict)
     """done intent → intent that changes what was done: "book" → "move" """
+    follow: Mapping[str, str] = field(default_factory=dict)
+    """done intent → intent that picking one of its results begins: "find" → "book" """
 
 
 @dataclass(frozen=True, slots=True)

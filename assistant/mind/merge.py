@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from assistant.config import MindConfig
+from assistant.mind.dialogue import Dialogue
 from assistant.mind.state import Fact, State
 
 MAX_PREFERENCES = 24
@@ -27,6 +28,9 @@ class Update:
     interrupted: str | None = None
     drop: frozenset[str] = frozenset()
     """keys of facts or preferences that are no longer true"""
+    dialogue: Dialogue | None = None
+    ended: bool = False
+    """the task is over: its name and its questions go (M9)"""
 
 
 def merge(state: State, update: Update, limits: MindConfig) -> State:
@@ -41,13 +45,14 @@ def merge(state: State, update: Update, limits: MindConfig) -> State:
             summary = f"{summary} {fact.note}".strip()
     proposed = replace(
         state,
-        task=update.task or state.task,
+        task=update.task or ("" if update.ended else state.task),
         facts=facts,
         preference=preference,
-        pending=_list(update.pending, state.pending)[: limits.max_pending],
+        pending=_list(update.pending, () if update.ended else state.pending)[: limits.max_pending],
         steps=_list(update.steps, state.steps)[-limits.max_steps :],
         history_summary=_newest_sentences(summary, limits.max_summary_chars),
         interrupted=state.interrupted if update.interrupted is None else update.interrupted,
+        dialogue=update.dialogue or state.dialogue,
     )
     return state if proposed == state else replace(proposed, version=state.version + 1)
 

@@ -1,4 +1,5 @@
 """Typed values out of spoken words, relative to a given moment (contract; being written)."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -6,6 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from assistant.mind.flows import Choice, Slot
+
+
+SURE = 0.85
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +27,12 @@ class Found:
 
 
 def read(
-    slot: Slot, text: str, language: str, now: datetime, known: Sequence[Choice] = (), *,
+    slot: Slot,
+    text: str,
+    language: str,
+    now: datetime,
+    known: Sequence[Choice] = (),
+    *,
     wanted: bool = False,
 ) -> list[Found]:
     raise NotImplementedError

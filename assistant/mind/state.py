@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from assistant.mind.dialogue import Dialogue
+
 
 @dataclass(frozen=True, slots=True)
 class Fact:
@@ -46,6 +48,8 @@ class State:
     """the compressed rest"""
     interrupted: str = ""
     """the part of a reply the user cut off, "" when nothing was cut"""
+    dialogue: Dialogue = field(default_factory=Dialogue)
+    """the tasks: under way, suspended, done"""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values; `from_dict` reads them back."""
@@ -54,6 +58,7 @@ class State:
             values[name] = {key: asdict(fact) for key, fact in values[name].items()}
         for name in ("pending", "steps"):
             values[name] = list(values[name])
+        values["dialogue"] = self.dialogue.to_dict()
         return values
 
     @classmethod
@@ -73,6 +78,7 @@ class State:
             preference=_facts(data, "preference"),
             history_summary=_text(data, "history_summary"),
             interrupted=_text(data, "interrupted"),
+            dialogue=Dialogue.from_dict(data.get("dialogue", {})),
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -33,13 +33,21 @@ Source = Callable[[Database], tuple[Choice, ...]]
 
 ACTIONS: dict[str, Action] = {}
 SOURCES: dict[str, Source] = {}
+OUTCOMES: dict[str, tuple[str, ...]] = {}
+"""action → names of the outcomes it can have; a flow has a sentence for each"""
+VALUES: dict[str, tuple[str, ...]] = {}
+"""action → names of the values its outcomes bring along, for places in sentences"""
 
 
-def action(name: str) -> Callable[[Action], Action]:
+def action(
+    name: str, outcomes: Iterable[str] = ("ok",), values: Iterable[str] = ()
+) -> Callable[[Action], Action]:
     """Register a function as the action of that name."""
 
     def keep(function: Action) -> Action:
         ACTIONS[name] = function
+        OUTCOMES[name] = tuple(outcomes)
+        VALUES[name] = tuple(values)
         return function
 
     return keep

@@ -1,0 +1,280 @@
+"""Takes a turn through the policy and carries out what was decided (M14).
+
+Every action passes one gate here, whatever the policy said: it has to be permitted, and a risky
+write has to carry the user's yes (D9, M12). A failing action is said, never raised.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import pkgutil
+import sqlite3
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from sqlite_utils import Database
+
+from assistant import skills
+from assistant.config import FlowsConfig
+from assistant.errors import AssistantError
+from assistant.flowbook import load_book
+from assistant.mind.dialogue import Call, Dialogue, Done, Task, frozen
+from assistant.mind.flows import Book, Choice, Intent
+from assistant.mind.gate import Gate, Scene
+from assistant.mind.policy import decide
+from assistant.mind.slots import SURE, read
+from assistant.mind.split import split
+from assistant.mind.telling import told
+from assistant.mind.view import MAX_DONE, MAX_QUEUE, Decision, View
+from assistant.skills.office import open_office
+from assistant.skills.registry import ACTIONS, SOURCES, Outcome
+from assistant.wording import words
+
+log = logging.getLogger(__name__)
+
+FAILED = "failed"
+"""outcome of an action that could not be carried out"""
+
+
+@dataclass(frozen=True, slots=True)
+class Handled:
+    """What became of a turn."""
+
+    dialogue: Dialogue
+    replies: tuple[str, ...]
+    """sentences; empty when the model is to answer"""
+    decisions: tuple[Decision, ...]
+    """one, or one for each part of a compound sentence"""
+    acted: bool = False
+    """a write was carried out: the turn cannot simply be taken again"""
+
+
+class Driver:
+    """The flows, the office they work on, and who may do what."""
+
+    def __init__(
+        self,
+        book: Book,
+        office: Database,
+        *,
+        denied: Collection[str] = (),
+        gate: Gate | None = None,
+        minutes: float = 30.0,
+    ) -> None:
+        self._book = book
+        self._office = office
+        self._denied = frozenset(denied)
+        self._gate = gate
+        self._minutes = minutes
+        self._known: dict[str, tuple[Choice, ...]] = {}
+
+    def view(
+        self, dialogue: Dialogue, text: str, language: str, turn: int, now: datetime, said: str = ""
+    ) -> View:
+        """What the policy looks at. Languages without flows are read as English."""
+        return View(
+            dialogue,
+            text,
+            "zh" if language == "zh" else "en",
+            turn,
+            now,
+            self._book,
+            self._sources(),
+            self._denied,
+            self._minutes,
+            self._detach if self._gate is not None else None,
+            said,
+        )
+
+    def handle(
+        self, dialogue: Dialogue, text: str, language: str, turn: int, now: datetime, said: str = ""
+    ) -> Handled:
+        """Decide, act, and say what came of it."""
+        view = self.view(dialogue, text, language, turn, now, said)
+        parts = split(view)
+        queue = list(parts.texts)
+        decisions: list[Decision] = []
+        replies: list[str] = []
+        acted, ok = False, True
+        while queue:
+            part = queue.pop(0)
+            view = replace(view, dialogue=dialogue, text=part)
+            if not ok and parts.conditional:
+                replies.append(words("part_left", view.language, part=part))
+                continue
+            decision, outcome = self._step(view)
+            if decision.act == "model":
+                if len(parts.texts) == 1 and not decisions:
+                    return Handled(decision.dialogue, (), (decision,))
+                replies.append(words("part_unknown", view.language, part=part))
+            else:
+                replies.append(self._told(view, decision, outcome))
+            decisions.append(decision)
+            dialogue = decision.dialogue
+            if outcome is not None:
+                ok = outcome.ok
+                acted = acted or (ok and _writes(view, decision))
+            if dialogue.task is not None and dialogue.task.asked:
+                dialogue = replace(dialogue, queue=(*queue, *dialogue.queue)[:MAX_QUEUE])
+                break
+            if not queue and dialogue.queue:
+                queue, dialogue = list(dialogue.queue), replace(dialogue, queue=())
+        return Handled(dialogue, tuple(text for text in replies if text), tuple(decisions), acted)
+
+    def expected(self, dialogue: Dialogue) -> tuple[str, ...]:
+        """Words that the user is likely to say next, for the recognition."""
+        task = dialogue.task
+        if task is None or task.asked not in self._book.flows[task.flow].slots:
+            return ()
+        slot = self._book.flows[task.flow].slots[task.asked]
+        choices = (*slot.choices, *self._sources().get(slot.source, ()))
+        return tuple(
+            dict.fromkeys([*task.offered.get(slot.name, ()), *(one.value for one in choices)])
+        )
+
+    def _step(self, view: View) -> tuple[Decision, Outcome | None]:
+        decision = decide(view)
+        if decision.call is None:
+            return decision, None
+        outcome = self._carry_out(view, decision)
+        return settled(view, decision, outcome), outcome
+
+    def _carry_out(self, view: View, decision: Decision) -> Outcome:
+        call = decision.call
+        assert call is not None
+        assert decision.task is not None
+        intent = view.intent(decision.task)
+        if why := refusal(intent, decision, view):
+            log.error("%s was stopped at the gate: %s", call.action, why)
+            return Outcome(FAILED, frozen({"reason": why}), ok=False)
+        try:
+            outcome = ACTIONS[call.action](self._office, call.slots, view.now)
+        except (sqlite3.Error, OSError, AssistantError) as error:
+            log.error("%s failed: %s", call.action, error)
+            return Outcome(FAILED, frozen({"reason": str(error)}), ok=False)
+        if _writes(view, decision):
+            self._known.clear()
+        return outcome
+
+    def _told(self, view: View, decision: Decision, outcome: Outcome | None) -> str:
+        if outcome is not None and outcome.name == FAILED:
+            return words("office_failed", view.language, reason=outcome.values["reason"])
+        view = view.with_dialogue(decision.dialogue)
+        if outcome is None:
+            return told(view, decision)
+        return told(view, decision, outcome.name, outcome.values)
+
+    def _sources(self) -> Mapping[str, tuple[Choice, ...]]:
+        """What is known at the moment; read again after each write."""
+        if not self._known:
+            try:
+                self._known = {name: source(self._office) for name, source in SOURCES.items()}
+            except sqlite3.Error as error:
+                log.warning("known values cannot be read: %s", error)
+                return {}
+        return self._known
+
+    def _detach(self, view: View, task: Task) -> float:
+        assert self._gate is not None
+        flow = view.flow(task)
+        fits = tuple(
+            slot.name
+            for slot in flow.slots.values()
+            if slot.type != "text"
+            and any(
+                found.sure >= SURE
+                for found in read(
+                    slot,
+                    view.text,
+                    view.language,
+                    view.now,
+                    view.choices(slot),
+                    wanted=slot.name == task.asked,
+                )
+            )
+        )
+        scene = Scene(
+            text=view.text,
+            language=view.language,
+            said=view.said,
+            flow=flow,
+            intent=task.intent,
+            wanted=(task.asked,) if task.asked in flow.slots else (),
+            filled={name: one.value for name, one in task.slots.items()},
+            fits=fits,
+            others=tuple(one for one in self._book.flows.values() if one is not flow),
+            acts=("ask",) if task.asked in flow.slots else ("confirm",),
+        )
+        return self._gate.detach(scene)
+
+
+def load_skills() -> frozenset[str]:
+    """Import every family of actions; the names of all that there are."""
+    for module in pkgutil.iter_modules(skills.__path__):
+        importlib.import_module(f"{skills.__name__}.{module.name}")
+    return frozenset(ACTIONS)
+
+
+def open_driver(config: FlowsConfig, folder: Path) -> Driver:
+    """The flows of the settings on the office database in `folder`.
+
+    Raises ConfigError when a flow is broken, StorageError when the database cannot be opened.
+    """
+    book = load_book([Path(one).expanduser() for one in config.folders], load_skills())
+    return Driver(
+        book,
+        open_office(folder / "office.db"),
+        denied=config.denied,
+        minutes=config.task_minutes,
+    )
+
+
+def _writes(view: View, decision: Decision) -> bool:
+    return decision.task is not None and view.intent(decision.task).kind != "read"
+
+
+def refusal(intent: Intent, decision: Decision, view: View) -> str:
+    """Why an action must not be carried out, "" when it may: the last gate (fail closed)."""
+    if not view.permitted(intent):
+        return "not permitted"
+    if decision.act == "undone":
+        return "" if decision.done is not None and decision.done.inverse == decision.call else "?"
+    if intent.kind == "read":
+        return ""
+    task = decision.task
+    if intent.risk == "low" and task is not None and not task.changed:
+        return ""
+    return "" if decision.confirmed else "not confirmed"
+
+
+def settled(view: View, decision: Decision, outcome: Outcome) -> Decision:
+    """The decision with the dialogue as it is after the action."""
+    dialogue, task = decision.dialogue, decision.task
+    assert task is not None
+    if decision.act == "undone":
+        others = tuple(one for one in dialogue.done if one is not decision.done)
+        return replace(
+            decision, dialogue=replace(dialogue, done=others if outcome.ok else dialogue.done)
+        )
+    again = next((name for name in outcome.offered if name in task.slots), "")
+    if not outcome.ok and again:
+        # "A302 is taken, B105 is free": the task goes on, that value has to be chosen anew
+        kept = frozen({name: one for name, one in task.slots.items() if name != again})
+        task = replace(task, slots=kept, asked=again, offered=outcome.offered, touched=view.stamp)
+        return replace(decision, dialogue=replace(dialogue, task=task))
+    cleared = replace(task, asked="", maybe=frozen(), earlier=(), touched=view.stamp)
+    done = Done(
+        cleared,
+        outcome.name,
+        frozen(outcome.values),
+        outcome.inverse,
+        view.intent(task).kind != "read" and outcome.ok,
+        frozen(outcome.offered),
+    )
+    return replace(decision, dialogue=replace(dialogue, done=(*dialogue.done, done)[-MAX_DONE:]))
+
+
+__all__ = ["Call", "Driver", "Handled", "refusal", "settled"]

@@ -1,0 +1,219 @@
+"""The slots of a task out of what was said: typed values, ordinals, what is left over."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from assistant.mind.cues import hits, of
+from assistant.mind.dialogue import Done, Filled, Task, fill
+from assistant.mind.flows import Intent, Slot
+from assistant.mind.slots import SURE, Found, read
+from assistant.mind.view import MAX_EARLIER, View
+
+ORDER = (
+    "code", "choice", "time_range", "date", "money", "duration", "quantity", "number", "time",
+    "flag", "name", "text",
+)  # fmt: skip
+"""Of two types that claim the same words, the earlier one gets them."""
+REST_EDGES = {
+    "en": re.compile(
+        r"^(?:(?:to|that|about|of|for|a|an|the|some|please|me|and|called|named|on|at|in|by|with)\b\s*)+"
+        r"|(?:\s*\b(?:to|that|about|of|for|a|an|the|please|and|on|at|in|by|with|my|from|too|costing))+$",
+        re.I,
+    ),
+    "zh": re.compile(r"^[我的在到给把一个叫是，,、要]+|[的在到给把，,、。]+$"),
+}
+"""Words at the edges of what is left that belong to what was taken out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What one text says about a task's slots."""
+
+    sure: Mapping[str, Filled]
+    maybe: Mapping[str, Filled]
+    spans: tuple[tuple[int, int], ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.sure or self.maybe)
+
+
+NOTHING = Read({}, {})
+
+
+def slots_of(view: View, intent: Intent) -> list[Slot]:
+    flow = view.book.flows[intent.flow]
+    return [flow.slots[name] for name in intent.slots]
+
+
+def read_slots(
+    view: View, slots: Sequence[Slot], wanted: Iterable[str] = (), *, free: bool = False
+) -> Read:
+    """Values for all slots. `free`: text slots are read although nobody asked for them."""
+    asked = frozenset(wanted)
+    claims: list[tuple[tuple[int, ...], Slot, Found]] = []
+    for slot in slots:
+        bare = slot.name in asked
+        if slot.type == "text" and not (bare or free):
+            continue
+        for place, found in enumerate(_values(view, slot, wanted=bare)):
+            rank = (not bare or slot.type == "text", ORDER.index(slot.type), place)
+            claims.append((tuple(map(int, rank)), slot, found))
+    sure: dict[str, Filled] = {}
+    maybe: dict[str, Filled] = {}
+    spans: list[tuple[int, int]] = []
+    for _, slot, found in sorted(claims, key=lambda claim: (claim[2].sure < SURE, claim[0])):
+        if slot.name in sure or slot.name in maybe or _overlaps(found, spans):
+            continue
+        spans.append((found.start, found.end))
+        (sure if found.sure >= SURE else maybe)[slot.name] = Filled(
+            found.value, found.spoken, view.turn
+        )
+    return Read(sure, maybe, tuple(spans))
+
+
+def _values(view: View, slot: Slot, *, wanted: bool) -> list[Found]:
+    return read(slot, view.text, view.language, view.now, view.choices(slot), wanted=wanted)
+
+
+def _overlaps(found: Found, spans: Iterable[tuple[int, int]]) -> bool:
+    return any(found.start < end and start < found.end for start, end in spans)
+
+
+def begun(view: View, intent: Intent, cue: str) -> Read:
+    """The slots of a request that begins a task; `cue` is the pattern that recognised it."""
+    slots = slots_of(view, intent)
+    found = read_slots(view, slots, free=False)
+    sure, maybe = dict(found.sure), dict(found.maybe)
+    for slot in slots:
+        if slot.type == "text" and slot.name not in sure:
+            labelled = [value for value in _values(view, slot, wanted=False) if value.sure >= SURE]
+            if labelled and labelled[0].value:
+                sure[slot.name] = Filled(labelled[0].value, labelled[0].spoken, view.turn)
+    for slot in slots:
+        if slot.rest and slot.name not in sure and slot.name not in maybe:
+            left = _rest(view, intent, found, cue)
+            if left:
+                sure[slot.name] = Filled(left, left, view.turn)
+            break
+    return Read(sure, maybe, found.spans)
+
+
+def _rest(view: View, intent: Intent, found: Read, cue: str) -> str:
+    """What no cue, noun or value took: "remind me *to call Anna* tomorrow at nine"."""
+    text = view.text
+    for start, end in sorted(found.spans, reverse=True):
+        text = f"{text[:start]} \x00 {text[end:]}"
+    flow = view.book.flows[intent.flow]
+    nouns = of(flow.nouns, view.language)
+    taken = [cue] if "*" not in cue else cue.split("*")
+    for words in (*taken, *(sorted(nouns, key=len, reverse=True))):
+        text = _cut(text, words.strip(), view)
+    pieces = [_trimmed(piece, view.language) for piece in text.split("\x00")]
+    return max(pieces, key=len, default="")
+
+
+def _cut(text: str, words: str, view: View) -> str:
+    """Take out the first place of a pattern from the raw text."""
+    if not words:
+        return text
+    nouns = of({}, view.language)
+    from assistant.mind.cues import compiled
+
+    body = compiled(words, view.language, nouns).pattern
+    return re.sub(body, " \x00 ", text, count=1, flags=re.I)
+
+
+def _trimmed(text: str, language: str) -> str:
+    edges = REST_EDGES["zh" if language == "zh" else "en"]
+    before = ""
+    while text != before:
+        before = text
+        text = edges.sub("", text.strip(" ,.;:!?，。；：！？\n\t"))
+    return text
+
+
+def ordinal(view: View, offered: Mapping[str, tuple[str, ...]]) -> dict[str, Filled]:
+    """ "the second one", "either": a choice among the values that were named."""
+    picked: dict[str, Filled] = {}
+    for slot, values in offered.items():
+        number = _number_of(view, len(values))
+        if number is not None:
+            picked[slot] = Filled(values[number], view.text.strip(" .。!！"), view.turn)
+    return picked
+
+
+def _number_of(view: View, count: int) -> int | None:
+    if not count:
+        return None
+    for name in view.book.common:
+        kind, _, place = name.partition("_")
+        if kind == "ordinal" and view.common.has(name, view.plain):
+            index = -1 if place == "last" else int(place) - 1
+            return index if index < count else None
+    if view.common.has("either_way", view.plain) or (
+        count == 1 and view.common.has("that_one", view.plain)
+    ):
+        return 0
+    return None
+
+
+def inherited(view: View, intent: Intent, new: Mapping[str, Filled]) -> dict[str, Filled]:
+    """What the last thing done in the same flow already told (M4: never asked for again)."""
+    done = view.last()
+    if done is None or done.task.flow != intent.flow or done.task.intent == intent.name:
+        return {}
+    before = view.intent(done.task)
+    moved = bool(set(before.required) & set(new))
+    keep = {}
+    for name, filled in done.task.slots.items():
+        if name in new or name not in intent.slots:
+            continue
+        if name in intent.required or not moved:
+            keep[name] = filled
+    return keep
+
+
+def picked(view: View, intent: Intent, new: Mapping[str, Filled]) -> dict[str, Filled]:
+    """Slots that only the last results can tell: "book the first one", "book it"."""
+    done = view.last()
+    if done is None or done.task.flow != intent.flow:
+        return {}
+    offered = {
+        name: values
+        for name, values in done.offered.items()
+        if name in intent.slots and name not in new
+    }
+    found = ordinal(view, offered)
+    for name, values in offered.items():
+        if name not in found and name in intent.required and len(values) == 1:
+            found[name] = Filled(values[0], values[0], view.turn)
+    return found
+
+
+def filled(view: View, task: Task, found: Read) -> Task:
+    """The task with what was said; what was there before is kept for "undo that"."""
+    news = {
+        name: value
+        for name, value in found.sure.items()
+        if name not in task.slots or task.slots[name].value != value.value
+    }
+    overwritten = [name for name in news if name in task.slots]
+    earlier = (*task.earlier, task.slots)[-MAX_EARLIER:] if news else task.earlier
+    maybe = {**task.maybe, **found.maybe}
+    return replace(
+        fill(task, news),
+        maybe={name: value for name, value in maybe.items() if name not in found.sure},
+        earlier=earlier,
+        changed=task.changed or bool(overwritten),
+        touched=view.stamp,
+    )
+
+
+def mentioned(view: View, done_or_task: Done | Task) -> bool:
+    """A noun of its flow stands in the text."""
+    task = done_or_task.task if isinstance(done_or_task, Done) else done_or_task
+    nouns = of(view.flow(task).nouns, view.language)
+    return bool(hits(nouns, view.plain, view.language))

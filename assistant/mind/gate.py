@@ -1,0 +1,258 @@
+"""Is this still about the last thing? A learned linear score (D2).
+
+Knows the words, what was asked and what the flows are made of; it knows no flow by heart except
+through its weights, which come from labelled turns (`flow_train`), never from code.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from types import MappingProxyType
+from typing import Any, Self
+
+from assistant.mind.flows import Flow, Words
+from assistant.mind.words import stems
+
+KINDS = ("noun", "slot", "value")
+"""where a flow's word stands: its name and deeds, its slots, their values"""
+HEAD = 2
+"""words that count as the beginning of a sentence"""
+KEPT = 64
+"""sets of flows whose words are kept ready"""
+WIDE = "\u3400"
+"""from here on a character is a word"""
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """One turn as the gate sees it, before anything is decided."""
+
+    text: str
+    """what the user says now"""
+    language: str
+    said: str
+    """the assistant's last words"""
+    flow: Flow
+    """of the task under way"""
+    intent: str
+    wanted: tuple[str, ...] = ()
+    """slots that were asked for"""
+    filled: Mapping[str, str] = field(default_factory=dict)
+    fits: tuple[str, ...] = ()
+    """slots of the flow for which the text holds a value"""
+    others: tuple[Flow, ...] = ()
+    acts: tuple[str, ...] = ()
+    """what the assistant did with its last words: "ask", "confirm", "offer", "inform", "done" …"""
+
+
+Index = Mapping[str, tuple[tuple[str, str, float], ...]]
+"""term → (flow, kind, weight); a term that many flows share weighs less"""
+_INDEXES: dict[tuple[int, ...], tuple[tuple[Flow, ...], Index]] = {}
+
+
+def terms(text: str) -> list[str]:
+    """Stems of words; of Chinese, pairs of characters as well."""
+    found = ["#" if word[0].isdigit() else word for word in stems(text)]
+    return found + [a + b for a, b in pairwise(found) if _wide(a) and _wide(b)]
+
+
+def _wide(word: str) -> bool:
+    return len(word) == 1 and word >= WIDE
+
+
+def _said(words: Words, language: str) -> Iterator[str]:
+    yield from words.get(language) or words.get("en", ())
+
+
+def flow_texts(flow: Flow, language: str) -> Iterator[tuple[str, str]]:
+    """(kind, words) of everything a flow is made of."""
+    yield "noun", flow.name.get(language, "")
+    for text in _said(flow.nouns, language):
+        yield "noun", text
+    for intent in flow.intents.values():
+        yield "noun", intent.title.get(language, "")
+        for words in (intent.cues, intent.phrases):
+            for text in _said(words, language):
+                yield "noun", text
+    for slot in flow.slots.values():
+        if language == "en":
+            yield "slot", slot.name.replace("_", " ")
+        for text in _said(slot.words, language):
+            yield "slot", text
+        for choice in slot.choices:
+            yield "value", choice.value
+            for text in _said(choice.words, language):
+                yield "value", text
+
+
+def _index(flows: tuple[Flow, ...], language: str) -> Index:
+    """The flows' words, made once for each set of flows."""
+    key = (hash(language), *map(id, flows))
+    if key not in _INDEXES:
+        if len(_INDEXES) >= KEPT:
+            _INDEXES.clear()
+        _INDEXES[key] = (flows, _make_index(flows, language))  # holding them keeps the ids valid
+    return _INDEXES[key][1]
+
+
+def _make_index(flows: Sequence[Flow], language: str) -> Index:
+    table: dict[str, dict[tuple[str, str], None]] = {}
+    for flow in flows:
+        for kind, text in flow_texts(flow, language):
+            for term in terms(text):
+                table.setdefault(term, {})[flow.id, kind] = None
+    index = {}
+    for term, places in table.items():
+        sharing = len({flow for flow, _ in places})
+        index[term] = tuple((flow, kind, 1.0 / sharing) for flow, kind in places)
+    return index
+
+
+def kinship(scene: Scene) -> dict[str, float]:
+    """Words that speak for the flow under way, and for the best of the others, by kind."""
+    index = _index((scene.flow, *scene.others), scene.language)
+    sums: dict[tuple[str, str], float] = {}
+    for term in set(terms(scene.text)):
+        for flow, kind, weight in index.get(term, ()):
+            for key in (kind, "all"):
+                sums[flow, key] = sums.get((flow, key), 0.0) + weight
+    result = {}
+    for kind in (*KINDS, "all"):
+        own = sums.get((scene.flow.id, kind), 0.0)
+        other = max((sums.get((flow.id, kind), 0.0) for flow in scene.others), default=0.0)
+        result |= {f"own {kind}": own, f"other {kind}": other, f"lead {kind}": own - other}
+    return result
+
+
+def features(scene: Scene) -> dict[str, float]:
+    """Name → value; most are 1.0 for a word that is there."""
+    words = terms(scene.text)
+    acts = sorted(set(scene.acts))
+    found = dict.fromkeys(_grams("u", words, 3), 1.0)
+    found |= dict.fromkeys(_grams("s", terms(scene.said), 2), 1.0)
+    found |= dict.fromkeys((f"act {act}" for act in acts), 1.0)
+    found["acts " + " ".join(acts)] = 1.0
+    for act in acts:
+        found |= dict.fromkeys((f"act {act} u {word}" for word in words), 1.0)
+    found |= dict.fromkeys(_shape(scene, words), 1.0)
+    found |= {key: min(value, 3.0) for key, value in kinship(scene).items() if value}
+    return found
+
+
+def _grams(mark: str, words: Sequence[str], most: int) -> Iterator[str]:
+    for size in range(1, most + 1):
+        for start in range(len(words) - size + 1):
+            yield f"{mark} " + " ".join(words[start : start + size])
+
+
+def _shape(scene: Scene, words: Sequence[str]) -> Iterator[str]:
+    """What does not depend on single words: length, question, which slots fit."""
+    yield f"length {min(len(words).bit_length(), 6)}"
+    for size in range(1, HEAD + 1):
+        yield "head " + " ".join(words[:size])
+    if scene.text.rstrip().endswith(("?", "？", "吗", "呢")):
+        yield "question"
+    wanted = [name for name in scene.wanted if name in scene.fits]
+    yield "wanted fits" if wanted else "wanted missing" if scene.wanted else "nothing wanted"
+    fresh = [name for name in scene.fits if name not in scene.filled]
+    yield f"fits {min(len(scene.fits), 3)}"
+    yield f"fresh {min(len(fresh), 3)}"
+    intent = scene.flow.intents.get(scene.intent)
+    open_ = [name for name in intent.required if name not in scene.filled] if intent else []
+    yield f"open {min(len(open_), 3)}"
+    yield f"kind {intent.kind if intent else 'none'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """Weights of the features; above `threshold` the turn is about something else."""
+
+    weights: Mapping[str, float] = field(default_factory=dict)
+    bias: float = 0.0
+    threshold: float = 0.5
+    topics: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """term → flow → log of how much likelier the term is when this flow is under way"""
+
+    def detach(self, scene: Scene) -> float:
+        """How likely the user has turned to something else, 0 to 1."""
+        weights = self.weights
+        total = self.bias
+        for name, value in self.seen(scene).items():
+            total += weights.get(name, 0.0) * value
+        return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, total))))
+
+    def seen(self, scene: Scene) -> dict[str, float]:
+        """The features, those of the learned topics among them."""
+        return features(scene) | topic_features(scene, self.topics)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values; `from_dict` reads them back."""
+        return {
+            "weights": dict(self.weights),
+            "bias": self.bias,
+            "threshold": self.threshold,
+            "topics": {term: dict(flows) for term, flows in self.topics.items()},
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Read what to_dict wrote. ValueError when it is damaged."""
+        try:
+            return cls(
+                weights=_numbers(data["weights"]),
+                bias=float(data["bias"]),
+                threshold=float(data["threshold"]),
+                topics=MappingProxyType(
+                    {str(term): _numbers(flows) for term, flows in data["topics"].items()}
+                ),
+            )
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"the gate's weights are damaged ({error!r})") from None
+
+
+def _numbers(data: Mapping[str, Any]) -> Mapping[str, float]:
+    return MappingProxyType({str(key): float(value) for key, value in data.items()})
+
+
+def topic_features(scene: Scene, topics: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    """How much likelier the words are under this flow than under the best other one."""
+    sums: dict[str, float] = {}
+    for term in set(terms(scene.text)):
+        for flow, weight in topics.get(term, {}).items():
+            sums[flow] = sums.get(flow, 0.0) + weight
+    own = sums.get(scene.flow.id, 0.0)
+    other = max((sums.get(flow.id, 0.0) for flow in scene.others), default=0.0)
+    found = {"topic own": own, "topic other": other, "topic lead": own - other}
+    return {key: max(-5.0, min(5.0, value)) for key, value in found.items() if value}
+
+
+def learn_topics(
+    turns: Iterable[tuple[Scene, bool]], *, least: int = 5
+) -> Mapping[str, Mapping[str, float]]:
+    """Which words go with which flow, from turns that stayed with theirs."""
+    counts: dict[str, dict[str, int]] = {}
+    sizes: dict[str, int] = {}
+    for scene, detach in turns:
+        if detach:
+            continue
+        sizes[scene.flow.id] = sizes.get(scene.flow.id, 0) + 1
+        for term in set(terms(scene.text)):
+            row = counts.setdefault(term, {})
+            row[scene.flow.id] = row.get(scene.flow.id, 0) + 1
+    whole = sum(sizes.values())
+    topics = {}
+    for term, row in counts.items():
+        if term == "#" or sum(row.values()) < least:
+            continue
+        base = sum(row.values()) / whole
+        strong = {
+            flow: round(lift, 3)
+            for flow, count in row.items()
+            if (lift := math.log((count + base) / (sizes[flow] + 1.0) / base)) > math.log(2.0)
+        }
+        if strong:
+            topics[term] = strong
+    return topics

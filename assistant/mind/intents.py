@@ -1,0 +1,100 @@
+"""Which intent do these words ask for, if any? Rules on the flows' own cues (D2, D9)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from assistant.mind.cues import compiled, hits, of
+from assistant.mind.flows import Flow, Intent
+from assistant.mind.slots import SURE, read
+from assistant.mind.view import View
+
+_STATEMENT = re.compile(
+    r"\b(?:i|we|he|she|they|it|my|our|his|her|their|the|yesterday|ago|last|always|never|usually|"
+    r"don't|do not|didn't|did not|won't|not|already)\b"
+)
+_STATEMENT_ZH = re.compile(
+    r"昨天|昨晚|已经|刚才|上周|以前|经常|从来|总是|别|不要|不用|没有|我(?:妈|爸|老板|同事|朋友)"
+)
+"""Before a cue these make it a statement, not a request."""
+_PAST_ZH = re.compile(r"^(?:了|过)")
+PHRASE = 3
+NOUN = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """An intent that the words ask for."""
+
+    intent: Intent
+    cue: str
+    """the pattern that recognised it"""
+    start: int
+    """where it stands in the plain text"""
+    score: int
+    alone: bool
+    """needs no task under way to be understood: a noun, a known value or a whole phrase"""
+
+
+def matches(view: View, near: str = "") -> list[Match]:
+    """All intents asked for, the likeliest first. `near`: the flow that is being talked of."""
+    found = [
+        match
+        for flow in view.book.flows.values()
+        for intent in flow.intents.values()
+        if (match := _match(view, flow, intent, near))
+    ]
+    return sorted(found, key=lambda match: (-match.score, match.start))
+
+
+def _match(view: View, flow: Flow, intent: Intent, near: str) -> Match | None:
+    nouns = of(flow.nouns, view.language)
+    best: Match | None = None
+    for pattern, place, weight in _places(of(intent.phrases, view.language), nouns, view):
+        best = _better(best, Match(intent, pattern, place, weight + PHRASE, True))
+    for pattern, place, weight in _places(of(intent.cues, view.language), nouns, view):
+        named = "{noun}" in pattern or bool(hits(nouns, view.plain, view.language))
+        known = not named and _knows(view, flow, intent)
+        if named or known or flow.id == near:
+            score = weight + (NOUN if named else 1 if known else 0)
+            best = _better(best, Match(intent, pattern, place, score, named or known))
+    return best
+
+
+def _better(one: Match | None, other: Match) -> Match:
+    return other if one is None or other.score > one.score else one
+
+
+def _places(
+    patterns: tuple[str, ...], nouns: tuple[str, ...], view: View
+) -> list[tuple[str, int, int]]:
+    found = []
+    for pattern in patterns:
+        for hit in hits([pattern], view.plain, view.language, nouns):
+            if _requested(view, hit.start, hit.end):
+                found.append((pattern, hit.start, hit.weight))
+    return found
+
+
+def _requested(view: View, start: int, end: int) -> bool:
+    """The words before a cue leave it a request: "can you …", "tomorrow at ten …", "yes and …"."""
+    before = view.plain[:start]
+    if view.language == "zh":
+        if _PAST_ZH.match(view.plain[end:]):
+            return False
+        return not _STATEMENT_ZH.search(before.replace("我要", "").replace("我想", ""))
+    for opener in sorted(view.common.phrases("opener"), key=len, reverse=True):
+        before = re.sub(rf"{compiled(opener, view.language).pattern}\s*", " ", before)
+    return not _STATEMENT.search(before)
+
+
+def _knows(view: View, flow: Flow, intent: Intent) -> bool:
+    """A value that only this flow knows stands in the text: "book A302", "order 20 toner"."""
+    for name in intent.slots:
+        slot = flow.slots[name]
+        if slot.source or slot.pattern:
+            values = read(slot, view.text, view.language, view.now, view.choices(slot))
+            if any(found.sure >= SURE for found in values):
+                return True
+    return False

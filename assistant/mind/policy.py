@@ -1,0 +1,481 @@
+"""Is this still about the last thing? What is missing? What is to be done? (D1-D3, D5, D9, D12)
+
+Pure: a view goes in, a decision comes out, and every decision says why. Nothing is carried out
+here, no model is asked. A write of high risk, and a write whose values were changed or not surely
+heard, is carried out only after a yes to exactly its values (fail closed).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from assistant.mind.dialogue import CONFIRM, Call, Dialogue, Filled, Task, frozen
+from assistant.mind.filling import (
+    Read,
+    begun,
+    filled,
+    inherited,
+    mentioned,
+    ordinal,
+    picked,
+    read_slots,
+)
+from assistant.mind.flows import Intent
+from assistant.mind.intents import Match, matches
+from assistant.mind.recall import recalled
+from assistant.mind.view import MAX_SUSPENDED, MAX_TRAIL, Decision, View
+
+CONTINUE = 0.35
+DETACH = 0.65
+"""Between these the gate is unsure."""
+
+
+def decide(view: View) -> Decision:
+    """What to do with the words of one turn."""
+    view = view.with_dialogue(expired(view))
+    if view.dialogue.task is not None and view.dialogue.task.asked:
+        decision = _collecting(view, view.dialogue.task)
+    else:
+        decision = _open(view)
+    return _trailed(view, decision)
+
+
+def expired(view: View) -> Dialogue:
+    """The dialogue without tasks that have waited too long (D3)."""
+    dialogue = view.dialogue
+    task = dialogue.task if dialogue.task and view.fresh(dialogue.task) else None
+    suspended = tuple(one for one in dialogue.suspended if view.fresh(one))
+    if task is dialogue.task and suspended == dialogue.suspended:
+        return dialogue
+    queue = dialogue.queue if task is dialogue.task else ()
+    return replace(dialogue, task=task, suspended=suspended, queue=queue)
+
+
+# While a task waits for something
+
+
+def _collecting(view: View, task: Task) -> Decision:
+    for step in (_command, _labelled, _answered_yes_no, _detached, _answered, _changed_or_told):
+        decision = step(view, task)
+        if decision is not None:
+            return decision
+    if (decision := recalled(view)) is not None:
+        return decision
+    if (decision := _resumed(view)) is not None:
+        return decision
+    return _unclear(view, task)
+
+
+def _command(view: View, task: Task) -> Decision | None:
+    """Cancel, start over, undo: they are never taken for a value."""
+    words, text = view.common, view.plain
+    if words.whole("cancel", text):
+        dialogue = replace(view.dialogue, task=None, queue=())
+        return Decision("cancelled", dialogue, task.name, True, task.slots, ("cancel",), task=task)
+    if words.whole("restart", text):
+        again = Task(task.flow, task.intent, touched=view.stamp)
+        return advance(view, again, ("start over",), act="restarted")
+    if words.whole("undo", text):
+        if task.earlier:
+            back = replace(
+                task, slots=task.earlier[-1], earlier=task.earlier[:-1], touched=view.stamp
+            )
+            return advance(view, back, ("undo: the slots before",), act="undone")
+        return _undo_done(view)
+    return None
+
+
+def _labelled(view: View, task: Task) -> Decision | None:
+    """ "reason: visiting a customer": a field that is named is that field, whatever it holds."""
+    intent = view.intent(task)
+    flow = view.flow(task)
+    slot = flow.slots.get(task.asked)
+    if slot is None or slot.type != "text":
+        return None
+    labels = tuple(slot.words.get(view.language, ()))
+    start = view.common.without_fillers(view.plain)
+    if not any(start.startswith(label.lower()) for label in labels):
+        return None
+    found = read_slots(view, [slot], [slot.name])
+    if not found.sure:
+        return None
+    return advance(view, filled(view, task, found), (f"{slot.name}: named",), intent=intent)
+
+
+def _answered_yes_no(view: View, task: Task) -> Decision | None:
+    """A yes or no to "Shall I …?", to "Do you mean …?" and to an offer."""
+    if task.asked == CONFIRM:
+        return _confirmation(view, task)
+    words, text = view.common, view.plain
+    if task.asked in task.maybe:
+        value = task.maybe[task.asked]
+        maybe = frozen({key: one for key, one in task.maybe.items() if key != task.asked})
+        if words.starts("yes", text):
+            found = Read({task.asked: value}, {})
+            kept = filled(view, replace(task, maybe=maybe), found)
+            return advance(view, kept, (f"{task.asked}: yes, {value.value}",))
+        if words.whole("no", text):
+            return advance(view, replace(task, maybe=maybe, touched=view.stamp), ("not meant",))
+        return None
+    if task.asked in view.intent(task).offer and words.whole("no", text):
+        return advance(view, _without_offer(task, view), (f"{task.asked}: not wanted",))
+    return None
+
+
+def _without_offer(task: Task, view: View) -> Task:
+    return replace(task, declined=(*task.declined, task.asked), touched=view.stamp)
+
+
+def _confirmation(view: View, task: Task) -> Decision | None:
+    words, text = view.common, view.plain
+    changes = _changes(view, task)
+    agrees = words.starts("yes", text) and not words.has("no", text)
+    if changes:
+        return advance(view, filled(view, task, changes), ("changed before the yes",))
+    if agrees and (words.whole("yes", text) or not matches(view, task.flow)):
+        return _run(view, task, ("the user said yes",), confirmed=True)
+    if words.whole("no", text) or (words.starts("no", text) and not matches(view, "")):
+        dialogue = replace(view.dialogue, task=None, queue=())
+        return Decision("cancelled", dialogue, task.name, True, task.slots, ("no",), task=task)
+    return None
+
+
+def _changes(view: View, task: Task) -> Read:
+    """Values given beside or instead of a yes: "no, make it the afternoon", "with a projector"."""
+    intent = view.intent(task)
+    slots = [view.flow(task).slots[name] for name in intent.slots]
+    said = view.common.has("change", view.plain)
+    loose = [slot.name for slot in slots if said and slot.type not in ("text", "flag", "name")]
+    found = read_slots(view, [slot for slot in slots if slot.type != "text"], loose)
+    news = {
+        name: value
+        for name, value in found.sure.items()
+        if name not in task.slots or task.slots[name].value != value.value
+    }
+    return Read(news, found.maybe if said else {}, found.spans)
+
+
+def _detached(view: View, task: Task) -> Decision | None:
+    """A clear request of its own: another flow, or another intent of this one."""
+    found = [match for match in matches(view, task.flow) if match.intent.full != task.name]
+    other = [match for match in found if match.intent.flow != task.flow and match.alone]
+    own = [match for match in found if match.intent.flow == task.flow]
+    best = other[0] if other else None
+    if best is not None and _is_answer(view, task, best):
+        return None
+    if best is None and own and not _is_answer(view, task, own[0]):
+        best = own[0]
+    if best is None:
+        return None
+    return _begin(view, best, (f"clear request: {best.cue!r}",))
+
+
+def _is_answer(view: View, task: Task, match: Match) -> bool:
+    """The words answer what was asked, though a word of another intent stands in them (D2)."""
+    slot = view.flow(task).slots.get(task.asked)
+    if slot is None:
+        return False
+    opening = len(view.plain) - len(view.common.without_fillers(view.plain))
+    opened = view.common.starts("opener", view.plain)
+    at_start = match.start <= max(opening, opened) + 1
+    if slot.type in ("text", "name"):
+        return not at_start
+    wanted = bool(read_slots(view, [slot], [slot.name]).sure)
+    return wanted and (match.intent.flow == task.flow or not at_start)
+
+
+def _answered(view: View, task: Task) -> Decision | None:
+    """A value for what was asked, or for any other slot of the task."""
+    flow = view.flow(task)
+    slot = flow.slots.get(task.asked)
+    if slot is None:
+        return None
+    if slot.type == "text" and (_asks(view) or view.common.starts("change", view.plain)):
+        return None
+    chosen = ordinal(view, {name: of for name, of in task.offered.items() if name == task.asked})
+    if chosen:
+        return advance(view, filled(view, task, Read(chosen, {})), ("one of those named",))
+    if slot.type == "text":
+        found = read_slots(view, [slot], [slot.name])
+    else:
+        intent = view.intent(task)
+        found = read_slots(view, [flow.slots[name] for name in intent.slots], [task.asked])
+    if not found or (_asks(view) and task.asked not in found.sure):
+        return None
+    if view.common.has("recall", view.plain) and recalled(view):
+        return None
+    kept = filled(view, task, found)
+    if task.asked in view.intent(task).offer and task.asked not in kept.slots:
+        kept = _without_offer(kept, view)
+    values = ", ".join(f"{name} = {one.value}" for name, one in found.sure.items())
+    return advance(view, kept, (f"fits: {values or 'unsure'}",))
+
+
+def _asks(view: View) -> bool:
+    return "?" in view.text or "？" in view.text or view.common.starts("question", view.plain) > 0
+
+
+def _changed_or_told(view: View, task: Task) -> Decision | None:
+    """A change of what was given before, when it is not what was asked for."""
+    if not view.common.has("change", view.plain):
+        return None
+    changes = _changes(view, task)
+    if not changes:
+        return None
+    return advance(view, filled(view, task, changes), ("a change",))
+
+
+def _unclear(view: View, task: Task) -> Decision:
+    """No rule reads it: the gate says whether it was meant for the task."""
+    detach = view.detach(view, task) if view.detach is not None else None
+    if detach is not None and detach < CONTINUE and task.asked != CONFIRM and not _asks(view):
+        why = f"gate {detach:.2f}: meant for {task.asked}, but not understood"
+        kept = replace(task, touched=view.stamp)
+        dialogue = replace(view.dialogue, task=kept)
+        return Decision(
+            f"ask:{task.asked}", dialogue, task.name, True, task.slots, (why,),
+            task=kept, slot=task.asked,
+        )  # fmt: skip
+    why = "no rule" if detach is None else f"gate {detach:.2f}"
+    return Decision("model", view.dialogue, "", False, why=(f"{why}: the task waits",))
+
+
+# While nothing is asked
+
+
+def _open(view: View) -> Decision:
+    for step in (_undo, _resumed, _requested, _correction, _pick, recalled, _fits_suspended):
+        decision = step(view)
+        if decision is not None:
+            return decision
+    return Decision("model", view.dialogue, why=("no flow asks for this",))
+
+
+def _undo(view: View) -> Decision | None:
+    words, text = view.common, view.plain
+    last = view.dialogue.done[-1] if view.dialogue.done else None
+    if words.whole("undo", text) or (words.whole("cancel", text) and last and last.write):
+        back = Decision("rollback", view.dialogue, why=("no task has anything to undo",))
+        return _undo_done(view) or back
+    return None
+
+
+def _undo_done(view: View) -> Decision | None:
+    """The last write, taken back by its own inverse, or the word that it cannot be."""
+    done = next((one for one in reversed(view.dialogue.done) if one.write), None)
+    if done is None or not view.fresh(done.task):
+        return None
+    act = "undone" if done.inverse is not None else "cannot_undo"
+    why = (f"undo {done.task.name}",)
+    slots = done.task.slots
+    return Decision(
+        act, view.dialogue, done.task.name, False, slots, why, done.inverse, done.task, done
+    )
+
+
+def _resumed(view: View) -> Decision | None:
+    """ "Back to the room": a suspended task, or what was done last of that flow."""
+    if not view.common.starts("resume", view.plain):
+        return None
+    dialogue = view.dialogue
+    waiting = list(reversed(dialogue.suspended))
+    named = [task for task in waiting if mentioned(view, task)]
+    candidates = named or ([] if _names_flow(view) else waiting)
+    task = candidates[0] if candidates else None
+    if task is not None:
+        kept = tuple(one for one in dialogue.suspended if one is not task)
+        if dialogue.task is not None:
+            kept = (*kept, dialogue.task)[-MAX_SUSPENDED:]
+        view = view.with_dialogue(replace(dialogue, task=None, suspended=kept))
+        return advance(view, replace(task, touched=view.stamp), ("taken up again",), act="resumed")
+    done = next((one for one in reversed(dialogue.done) if mentioned(view, one)), None)
+    if done is None:
+        return None
+    # What was done is the last thing again: "make it three" then changes this one.
+    others = tuple(one for one in dialogue.done if one is not done)
+    again = replace(done, task=replace(done.task, touched=view.stamp))
+    dialogue = replace(dialogue, done=(*others, again))
+    return Decision(
+        "resumed", dialogue, done.task.name, False, done.task.slots, ("it is done",),
+        task=again.task, done=again,
+    )  # fmt: skip
+
+
+def _names_flow(view: View) -> bool:
+    """The words name some flow's thing."""
+    flows = view.book.flows.values()
+    return any(mentioned(view, Task(flow.id, "")) for flow in flows)
+
+
+def _requested(view: View) -> Decision | None:
+    last = view.last()
+    found = matches(view, last.task.flow if last else "")
+    if not found:
+        return None
+    return _begin(view, found[0], (f"asks for it: {found[0].cue!r}",))
+
+
+def _correction(view: View) -> Decision | None:
+    """ "No, make it the afternoon" after something was done."""
+    last = view.last()
+    if last is None:
+        return None
+    change = view.flow(last.task).change.get(last.task.intent)
+    said = view.common.has("change", view.plain)
+    if change is None or not (said or view.common.starts("followup", view.plain)):
+        return None
+    intent = view.flow(last.task).intents[change]
+    slots = [view.flow(last.task).slots[name] for name in intent.slots]
+    loose = [one.name for one in slots if said and one.type not in ("text", "flag", "name")]
+    found = read_slots(view, [one for one in slots if one.type != "text"], loose)
+    if not found:
+        return None
+    before = {name: one for name, one in last.task.slots.items() if name in intent.slots}
+    task = Task(last.task.flow, change, frozen(before), touched=view.stamp)
+    task = replace(filled(view, task, found), changed=False, earlier=())
+    return advance(view, task, (f"changes {last.task.name}",), continued=True)
+
+
+def _pick(view: View) -> Decision | None:
+    """ "A302, please" after "A302 and B210 are free": what a result was picked for."""
+    last = view.last()
+    follow = view.flow(last.task).follow.get(last.task.intent) if last else None
+    if last is None or follow is None:
+        return None
+    intent = view.flow(last.task).intents[follow]
+    offered = {name: of for name, of in last.offered.items() if name in intent.required}
+    found = ordinal(view, offered)
+    if not found:
+        slots = [view.flow(last.task).slots[name] for name in offered]
+        read = read_slots(view, slots, [slot.name for slot in slots])
+        rest = len(view.plain) - sum(end - start for start, end in read.spans)
+        found = dict(read.sure) if read.sure and rest <= max(16, len(view.plain) // 2) else {}
+    if not found or _asks(view):
+        return None
+    task = Task(last.task.flow, follow, frozen({**inherited(view, intent, found), **found}))
+    task = replace(task, touched=view.stamp)
+    return advance(view, task, ("one of the results",), continued=True)
+
+
+def _fits_suspended(view: View) -> Decision | None:
+    """A bare value that a suspended task waits for (D2)."""
+    for task in reversed(view.dialogue.suspended):
+        slot = view.flow(task).slots.get(task.asked)
+        if slot is None or slot.type in ("text", "name", "flag"):
+            continue
+        found = read_slots(view, [slot], [slot.name])
+        spans = sum(end - start for start, end in found.spans)
+        if found.sure and spans >= 0.6 * len(view.text.strip(" .,!?。！，")):
+            kept = tuple(one for one in view.dialogue.suspended if one is not task)
+            view = view.with_dialogue(replace(view.dialogue, suspended=kept))
+            return advance(view, filled(view, task, found), ("fits a task that waits",))
+    return None
+
+
+# What comes next in a task
+
+
+def _begin(view: View, match: Match, why: tuple[str, ...]) -> Decision:
+    """A new task; the one under way waits."""
+    intent = match.intent
+    read = begun(view, intent, match.cue)
+    sure = {**read.sure, **picked(view, intent, read.sure)}
+    sure = {**inherited(view, intent, sure), **sure}
+    dialogue = view.dialogue
+    if dialogue.task is not None and dialogue.task.name != intent.full:
+        waiting = (*dialogue.suspended, dialogue.task)[-MAX_SUSPENDED:]
+        dialogue = replace(dialogue, task=None, suspended=waiting)
+    last = view.last()
+    offered = last.offered if last is not None and last.task.flow == intent.flow else frozen()
+    task = Task(
+        intent.flow,
+        intent.name,
+        frozen(sure),
+        offered=offered,
+        maybe=frozen(read.maybe),
+        touched=view.stamp,
+    )
+    return advance(view.with_dialogue(dialogue), task, why, continued=False)
+
+
+def advance(
+    view: View,
+    task: Task,
+    why: Sequence[str],
+    *,
+    act: str = "",
+    continued: bool = True,
+    intent: Intent | None = None,
+) -> Decision:
+    """Ask what is missing, offer what may be wanted, read back what is risky, or carry it out."""
+    intent = intent or view.intent(task)
+    if not view.permitted(intent):
+        dialogue = replace(view.dialogue, task=None)
+        why = (*why, "not permitted")
+        return Decision("refuse", dialogue, intent.full, continued, task.slots, why, task=task)
+    name = _next(task, intent)
+    if not name and needs_yes(task, intent):
+        name = CONFIRM
+    if not name:
+        decision = _run(view, task, tuple(why))
+        return replace(decision, continued=continued)
+    kept = replace(task, asked=name)
+    step = "confirm" if name == CONFIRM else f"ask:{name}"
+    return Decision(
+        act or step,
+        replace(view.dialogue, task=kept),
+        intent.full,
+        continued,
+        kept.slots,
+        (*why, "wants a yes" if name == CONFIRM else f"wants {name}"),
+        task=kept,
+        slot=name,
+    )
+
+
+def _next(task: Task, intent: Intent) -> str:
+    """The slot to ask for: an unsure one, a missing one, an offer not yet made; or ""."""
+    for name in task.maybe:
+        if name not in task.slots:
+            return name
+    for name in intent.required:
+        if name not in task.slots:
+            return name
+    for name in intent.offer:
+        if name not in task.slots and name not in task.declined:
+            return name
+    return ""
+
+
+def needs_yes(task: Task, intent: Intent) -> bool:
+    """Whatever is not surely a query is a write; a risky write waits for a yes (D9, M12)."""
+    return intent.kind != "read" and (intent.risk != "low" or task.changed)
+
+
+def _run(view: View, task: Task, why: tuple[str, ...], *, confirmed: bool = False) -> Decision:
+    intent = view.intent(task)
+    call = Call(intent.action, frozen({name: one.value for name, one in task.slots.items()}))
+    dialogue = replace(view.dialogue, task=None)
+    return Decision(
+        "run", dialogue, intent.full, True, task.slots, why, call, task, confirmed=confirmed
+    )
+
+
+def _trailed(view: View, decision: Decision) -> Decision:
+    """ "T3:rooms.book -> rooms" (D11)."""
+    if not decision.intent:
+        return decision
+    line = f"T{view.turn}:{decision.intent} -> {decision.intent.partition('.')[0]}"
+    trail = decision.dialogue.trail
+    if not trail or trail[-1] != line:
+        trail = (*trail, line)[-MAX_TRAIL:]
+    return replace(decision, dialogue=replace(decision.dialogue, trail=trail))
+
+
+def unfilled(task: Task, intent: Intent) -> tuple[str, ...]:
+    """What a task still misses (M1 `pending`)."""
+    return tuple(name for name in intent.required if name not in task.slots)
+
+
+__all__ = ["Decision", "Filled", "View", "advance", "decide", "expired", "needs_yes", "unfilled"]

@@ -1,0 +1,59 @@
+""" "What time was that room?": answered from the tasks themselves, no model, no database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from assistant.mind.cues import hits, of
+from assistant.mind.dialogue import Done, Task
+from assistant.mind.filling import mentioned
+from assistant.mind.view import Decision, View
+
+
+def recalled(view: View) -> Decision | None:
+    """The decision to tell a value that is already known; None when nothing such is asked."""
+    if not view.common.has("recall", view.plain):
+        return None
+    for about in _candidates(view):
+        task = about.task if isinstance(about, Done) else about
+        name = _slot_asked(view, task)
+        if name:
+            return Decision(
+                "recall",
+                view.dialogue,
+                intent=task.name,
+                continued=task is view.dialogue.task,
+                slots=task.slots,
+                why=(f"asks for {name}, which is known",),
+                task=task,
+                done=about if isinstance(about, Done) else None,
+                slot=name,
+            )
+    return None
+
+
+def _candidates(view: View) -> Iterator[Task | Done]:
+    """Tasks and what was done, newest first; those whose noun is named come before the others."""
+    dialogue = view.dialogue
+    every: list[Task | Done] = [
+        *([dialogue.task] if dialogue.task else []),
+        *reversed(dialogue.suspended),
+        *reversed(dialogue.done),
+    ]
+    named = [about for about in every if mentioned(view, about)]
+    yield from named
+    if not named:
+        yield from every[:2]
+
+
+def _slot_asked(view: View, task: Task) -> str:
+    """The filled slot whose words stand in the question; the longest word wins."""
+    best = ("", 0)
+    for name in task.slots:
+        slot = view.flow(task).slots.get(name)
+        if slot is None:
+            continue
+        for hit in hits(of(slot.words, view.language), view.plain, view.language)[:1]:
+            if hit.end - hit.start > best[1]:
+                best = (name, hit.end - hit.start)
+    return best[0]
