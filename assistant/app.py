@@ -163,6 +163,8 @@ def build_mind(
     )
     loop = Loop(engines.recognizer, turns, mouth, scribe.gate, clock, line.show)
     line.connect(loop)
+    if home.driver is not None:
+        Worker("flows", home.driver.warm).start()
     worker = Worker("scribe", scribe.run).start()
     engines.users.append(worker)
     engines.closers.callback(scribe.end)

@@ -3,34 +3,19 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import signal
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 
 from assistant import __version__, config
+from assistant.cli_bench import bench
+from assistant.cli_flows import flows
 from assistant.errors import AssistantError, InputError
+from assistant.options import Options
 from assistant.workers import after
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What was said before the command."""
-
-    config: config.Config
-    json: bool
-
-    def emit(self, value: dict[str, Any], text: str | None = None) -> None:
-        """One JSON object a line, or the text a person reads."""
-        if self.json:
-            click.echo(json.dumps(value, ensure_ascii=False, default=str))
-        elif text is not None:
-            click.echo(text)
 
 
 class Group(click.Group):
@@ -229,62 +214,8 @@ def models_verify(options: Options, names: tuple[str, ...]) -> None:
     weights_commands.run_verify(names, options.config, options)
 
 
-@cli.group()
-def bench() -> None:
-    """Measure with the real pipeline."""
-
-
-@bench.command("asr")
-@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
-@click.option("--model", help="A Whisper under models/; default: the one in config.toml.")
-@click.option(
-    "--language",
-    type=click.Choice(["given", "auto"]),
-    default="given",
-    show_default=True,
-    help="Tell both the language of each file, or let both detect it.",
-)
-@click.pass_obj
-def bench_asr(options: Options, folder: Path, model: str | None, language: str) -> None:
-    """Recognition.
-
-    Word errors and time beside stock Whisper, on the recordings of DIR/manifest.jsonl."""
-    from assistant.bench.asr import run
-
-    settings = options.config
-    if model is not None:
-        settings = config.override(settings, [f"asr.model={model}"])
-    run(folder, settings, options.emit, given=language == "given", as_json=options.json)
-
-
-@bench.command("latency")
-@click.option(
-    "--record",
-    type=click.Path(path_type=Path),
-    default=Path("latency.wav"),
-    show_default=True,
-    help="Where the recording goes.",
-)
-@click.pass_obj
-def bench_latency(options: Options, record: Path) -> None:
-    """Waiting time.
-
-    Last word to first sound, from the recording, beside the plain sequential way."""
-    from assistant.bench.latency import report
-
-    report(options.config, record, as_json=options.json)
-
-
-@bench.command("mind")
-@click.option("--model", help="A GGUF under models/; default: the one in config.toml.")
-@click.pass_obj
-def bench_mind(options: Options, model: str | None) -> None:
-    """Replies and notes.
-
-    Against what a person would expect, on the real weights."""
-    from assistant.bench.mind import report
-
-    report(options.config, model, options.emit, as_json=options.json)
+cli.add_command(bench)
+cli.add_command(flows)
 
 
 GRACE_SECONDS = 1.5

@@ -27,7 +27,7 @@ from assistant.mind.gate import Gate, Scene
 from assistant.mind.policy import decide
 from assistant.mind.slots import SURE, read
 from assistant.mind.split import split
-from assistant.mind.telling import told
+from assistant.mind.telling import result, told
 from assistant.mind.view import MAX_DONE, MAX_QUEUE, Decision, View
 from assistant.skills.office import open_office
 from assistant.skills.registry import ACTIONS, SOURCES, Outcome
@@ -35,6 +35,7 @@ from assistant.wording import words
 
 log = logging.getLogger(__name__)
 
+WARM = {"en": "tomorrow from ten to twelve", "zh": "明天上午十点到十二点"}
 FAILED = "failed"
 """outcome of an action that could not be carried out"""
 
@@ -124,6 +125,13 @@ class Driver:
                 queue, dialogue = list(dialogue.queue), replace(dialogue, queue=())
         return Handled(dialogue, tuple(text for text in replies if text), tuple(decisions), acted)
 
+    def warm(self) -> None:
+        """Load what the first turn would wait for: word lists, sounds, compiled patterns."""
+        for language, text in (("en", "book a meeting room"), ("zh", "订会议室")):
+            view = View(Dialogue(), text, language, 1, datetime(2000, 1, 3), self._book)
+            decision = decide(view)
+            decide(replace(view, dialogue=decision.dialogue, text=WARM[language]))
+
     def expected(self, dialogue: Dialogue) -> tuple[str, ...]:
         """Words that the user is likely to say next, for the recognition."""
         task = dialogue.task
@@ -163,9 +171,9 @@ class Driver:
         if outcome is not None and outcome.name == FAILED:
             return words("office_failed", view.language, reason=outcome.values["reason"])
         view = view.with_dialogue(decision.dialogue)
-        if outcome is None:
+        if outcome is None or decision.act == "undone" or decision.task is None:
             return told(view, decision)
-        return told(view, decision, outcome.name, outcome.values)
+        return result(view, decision.task, outcome.name, outcome.values)
 
     def _sources(self) -> Mapping[str, tuple[Choice, ...]]:
         """What is known at the moment; read again after each write."""

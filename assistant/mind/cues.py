@@ -7,7 +7,7 @@ alternatives, `{noun}` for a noun of the flow. Knows nothing of tasks.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -27,6 +27,7 @@ class Hit:
     end: int
     weight: int
     """words (characters in Chinese) that the pattern itself names"""
+    pattern: str = ""
 
 
 @lru_cache(maxsize=256)
@@ -72,15 +73,25 @@ def _longest(nouns: Sequence[str]) -> list[str]:
     return sorted((noun.lower() for noun in nouns), key=len, reverse=True)
 
 
+@lru_cache(maxsize=1024)
+def _any(patterns: tuple[str, ...], language: str, nouns: tuple[str, ...]) -> re.Pattern[str]:
+    """All patterns at once: most texts hold none of them, and that is soon known."""
+    bodies = (compiled(pattern, language, nouns).pattern for pattern in patterns)
+    return re.compile("|".join(f"(?:{body})" for body in bodies) or r"(?!)")
+
+
+@lru_cache(maxsize=2048)
 def hits(
-    patterns: Iterable[str], text: str, language: str, nouns: tuple[str, ...] = ()
-) -> list[Hit]:
+    patterns: tuple[str, ...], text: str, language: str, nouns: tuple[str, ...] = ()
+) -> tuple[Hit, ...]:
     """All places of all patterns in a `plain` text, the most telling first."""
+    if not _any(patterns, language, nouns).search(text):
+        return ()
     found = []
     for pattern in patterns:
         for match in compiled(pattern, language, nouns).finditer(text):
-            found.append(Hit(*match.span(), weight(pattern, language)))
-    return sorted(found, key=lambda hit: (-hit.weight, hit.start))
+            found.append(Hit(*match.span(), weight(pattern, language), pattern))
+    return tuple(sorted(found, key=lambda hit: (-hit.weight, hit.start)))
 
 
 @lru_cache(maxsize=4096)
@@ -107,51 +118,60 @@ class Common:
 
     def has(self, name: str, text: str) -> bool:
         """One of the phrases stands somewhere in the `plain` text."""
-        return any(compiled(p, self._language).search(text) for p in self.phrases(name))
+        return _any(self.phrases(name), self._language, ()).search(text) is not None
 
     def starts(self, name: str, text: str) -> int:
         """Where the phrase ends that the text begins with (after fillers); 0 when none does."""
         rest = self.without_fillers(text)
-        skipped = len(text) - len(rest)
-        ends = [
-            match.end()
-            for phrase in self.phrases(name)
-            if (match := compiled(phrase, self._language).match(rest)) and match.end()
-        ]
-        return skipped + max(ends) if ends else 0
+        end = self._longest(name, rest)
+        return len(text) - len(rest) + end if end else 0
+
+    def _longest(self, name: str, text: str) -> int:
+        """How far the longest of the phrases reaches that the text begins with."""
+        phrases = self.phrases(name)
+        if not _any(phrases, self._language, ()).match(text):
+            return 0
+        found = (compiled(phrase, self._language).match(text) for phrase in phrases)
+        return max((match.end() for match in found if match), default=0)
 
     def whole(self, name: str, text: str) -> bool:
         """The text is one of the phrases and nothing else, but for fillers and politeness."""
         rest = self._bare(text)
         while rest:
-            ends = [
-                match.end()
-                for phrase in self.phrases(name)
-                if (match := compiled(phrase, self._language).match(rest)) and match.end()
-            ]
-            if not ends:
+            end = self._longest(name, rest)
+            if not end:
                 return False
-            rest = self._bare(rest[max(ends) :])
+            rest = self._bare(rest[end:])
             if not rest:
                 return True
         return False
 
     def without_fillers(self, text: str) -> str:
         """The text from its first telling word on."""
-        while True:
-            for phrase in self.phrases("filler"):
-                match = compiled(phrase, self._language).match(text)
-                if match and match.end():
-                    text = text[match.end() :].lstrip()
-                    break
-            else:
-                return text
+        while end := self._longest("filler", text):
+            text = text[end:].lstrip()
+        return text
+
+    def places(self, name: str, text: str) -> tuple[Hit, ...]:
+        return hits(self.phrases(name), text, self._language)
+
+    def without(self, name: str, text: str) -> str:
+        """The text without any of the phrases."""
+        phrases = tuple(sorted(self.phrases(name), key=len, reverse=True))
+        return _any(phrases, self._language, ()).sub(" ", text)
 
     def _bare(self, text: str) -> str:
+        """Without fillers and politeness at both ends."""
         text = self.without_fillers(text.strip())
         for name in ("thanks", "polite", "filler"):
-            for phrase in self.phrases(name):
-                pattern = compiled(phrase, self._language).pattern
-                text = re.sub(rf"\s*(?:{pattern})$", "", text)
-                text = re.sub(rf"^(?:{pattern})\s*", "", text)
+            if end := self._longest(name, text):
+                text = text[end:].strip()
+            edge = _at_end(self.phrases(name), self._language)
+            text = edge.sub("", text)
         return text.strip()
+
+
+@lru_cache(maxsize=64)
+def _at_end(phrases: tuple[str, ...], language: str) -> re.Pattern[str]:
+    bodies = "|".join(f"(?:{compiled(phrase, language).pattern})" for phrase in phrases)
+    return re.compile(rf"\s*(?:{bodies or '(?!)'})$")

@@ -82,8 +82,11 @@ def _overlaps(found: Found, spans: Iterable[tuple[int, int]]) -> bool:
     return any(found.start < end and start < found.end for start, end in spans)
 
 
-def begun(view: View, intent: Intent, cue: str) -> Read:
-    """The slots of a request that begins a task; `cue` is the pattern that recognised it."""
+def begun(view: View, intent: Intent, cue: str, *, left: bool = True) -> Read:
+    """The slots of a request that begins a task; `cue` is the pattern that recognised it.
+
+    `left`: a slot that takes the rest gets it.
+    """
     slots = slots_of(view, intent)
     found = read_slots(view, slots, free=False)
     sure, maybe = dict(found.sure), dict(found.maybe)
@@ -92,7 +95,7 @@ def begun(view: View, intent: Intent, cue: str) -> Read:
             labelled = [value for value in _values(view, slot, wanted=False) if value.sure >= SURE]
             if labelled and labelled[0].value:
                 sure[slot.name] = Filled(labelled[0].value, labelled[0].spoken, view.turn)
-    for slot in slots:
+    for slot in slots if left else ():
         if slot.rest and slot.name not in sure and slot.name not in maybe:
             left = _rest(view, intent, found, cue)
             if left:
@@ -176,8 +179,13 @@ def inherited(view: View, intent: Intent, new: Mapping[str, Filled]) -> dict[str
     return keep
 
 
-def picked(view: View, intent: Intent, new: Mapping[str, Filled]) -> dict[str, Filled]:
-    """Slots that only the last results can tell: "book the first one", "book it"."""
+def picked(
+    view: View, intent: Intent, new: Mapping[str, Filled], *, guess: bool = True
+) -> dict[str, Filled]:
+    """Slots that only the last results can tell: "book the first one", "book it".
+
+    `guess`: where there was only one result, it is meant without a word for it.
+    """
     done = view.last()
     if done is None or done.task.flow != intent.flow:
         return {}
@@ -188,7 +196,7 @@ def picked(view: View, intent: Intent, new: Mapping[str, Filled]) -> dict[str, F
     }
     found = ordinal(view, offered)
     for name, values in offered.items():
-        if name not in found and name in intent.required and len(values) == 1:
+        if guess and name not in found and name in intent.required and len(values) == 1:
             found[name] = Filled(values[0], values[0], view.turn)
     return found
 

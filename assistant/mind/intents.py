@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from assistant.mind.cues import compiled, hits, of
+from assistant.mind.cues import hits, of
 from assistant.mind.flows import Flow, Intent
 from assistant.mind.slots import SURE, read
 from assistant.mind.view import View
@@ -69,12 +69,11 @@ def _better(one: Match | None, other: Match) -> Match:
 def _places(
     patterns: tuple[str, ...], nouns: tuple[str, ...], view: View
 ) -> list[tuple[str, int, int]]:
-    found = []
-    for pattern in patterns:
-        for hit in hits([pattern], view.plain, view.language, nouns):
-            if _requested(view, hit.start, hit.end):
-                found.append((pattern, hit.start, hit.weight))
-    return found
+    return [
+        (hit.pattern, hit.start, hit.weight)
+        for hit in hits(patterns, view.plain, view.language, nouns)
+        if _requested(view, hit.start, hit.end)
+    ]
 
 
 def _requested(view: View, start: int, end: int) -> bool:
@@ -84,9 +83,7 @@ def _requested(view: View, start: int, end: int) -> bool:
         if _PAST_ZH.match(view.plain[end:]):
             return False
         return not _STATEMENT_ZH.search(before.replace("我要", "").replace("我想", ""))
-    for opener in sorted(view.common.phrases("opener"), key=len, reverse=True):
-        before = re.sub(rf"{compiled(opener, view.language).pattern}\s*", " ", before)
-    return not _STATEMENT.search(before)
+    return not before or not _STATEMENT.search(view.common.without("opener", before))
 
 
 def _knows(view: View, flow: Flow, intent: Intent) -> bool:

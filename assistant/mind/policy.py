@@ -1,29 +1,18 @@
 """Is this still about the last thing? What is missing? What is to be done? (D1-D3, D5, D9, D12)
 
 Pure: a view goes in, a decision comes out, and every decision says why. Nothing is carried out
-here, no model is asked. A write of high risk, and a write whose values were changed or not surely
-heard, is carried out only after a yes to exactly its values (fail closed).
+here, no model is asked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
-from assistant.mind.dialogue import CONFIRM, Call, Dialogue, Filled, Task, frozen
-from assistant.mind.filling import (
-    Read,
-    begun,
-    filled,
-    inherited,
-    mentioned,
-    ordinal,
-    picked,
-    read_slots,
-)
-from assistant.mind.flows import Intent
+from assistant.mind.dialogue import CONFIRM, Dialogue, Filled, Task, frozen
+from assistant.mind.filling import Read, filled, inherited, mentioned, ordinal, read_slots
 from assistant.mind.intents import Match, matches
 from assistant.mind.recall import recalled
+from assistant.mind.steps import advance, backed, begin, run
 from assistant.mind.view import MAX_SUSPENDED, MAX_TRAIL, Decision, View
 
 CONTINUE = 0.35
@@ -56,7 +45,7 @@ def expired(view: View) -> Dialogue:
 
 
 def _collecting(view: View, task: Task) -> Decision:
-    for step in (_command, _labelled, _answered_yes_no, _detached, _answered, _changed_or_told):
+    for step in (_command, _labelled, _answered_yes_no, _changed, _detached, _answered):
         decision = step(view, task)
         if decision is not None:
             return decision
@@ -134,7 +123,7 @@ def _confirmation(view: View, task: Task) -> Decision | None:
     if changes:
         return advance(view, filled(view, task, changes), ("changed before the yes",))
     if agrees and (words.whole("yes", text) or not matches(view, task.flow)):
-        return _run(view, task, ("the user said yes",), confirmed=True)
+        return run(view, task, ("the user said yes",), confirmed=True)
     if words.whole("no", text) or (words.starts("no", text) and not matches(view, "")):
         dialogue = replace(view.dialogue, task=None, queue=())
         return Decision("cancelled", dialogue, task.name, True, task.slots, ("no",), task=task)
@@ -160,7 +149,7 @@ def _detached(view: View, task: Task) -> Decision | None:
     """A clear request of its own: another flow, or another intent of this one."""
     found = [match for match in matches(view, task.flow) if match.intent.full != task.name]
     other = [match for match in found if match.intent.flow != task.flow and match.alone]
-    own = [match for match in found if match.intent.flow == task.flow]
+    own = [one for one in found if one.intent.flow == task.flow and backed(view, one)]
     best = other[0] if other else None
     if best is not None and _is_answer(view, task, best):
         return None
@@ -168,7 +157,7 @@ def _detached(view: View, task: Task) -> Decision | None:
         best = own[0]
     if best is None:
         return None
-    return _begin(view, best, (f"clear request: {best.cue!r}",))
+    return begin(view, best, (f"clear request: {best.cue!r}",))
 
 
 def _is_answer(view: View, task: Task, match: Match) -> bool:
@@ -216,12 +205,14 @@ def _asks(view: View) -> bool:
     return "?" in view.text or "？" in view.text or view.common.starts("question", view.plain) > 0
 
 
-def _changed_or_told(view: View, task: Task) -> Decision | None:
-    """A change of what was given before, when it is not what was asked for."""
+def _changed(view: View, task: Task) -> Decision | None:
+    """A change of what was given before, though something else was asked for."""
     if not view.common.has("change", view.plain):
         return None
+    if any(match.alone and match.intent.full != task.name for match in matches(view, task.flow)):
+        return None
     changes = _changes(view, task)
-    if not changes:
+    if not set(changes.sure) & set(task.slots) or task.asked in changes.sure:
         return None
     return advance(view, filled(view, task, changes), ("a change",))
 
@@ -310,10 +301,10 @@ def _names_flow(view: View) -> bool:
 
 def _requested(view: View) -> Decision | None:
     last = view.last()
-    found = matches(view, last.task.flow if last else "")
+    found = [one for one in matches(view, last.task.flow if last else "") if backed(view, one)]
     if not found:
         return None
-    return _begin(view, found[0], (f"asks for it: {found[0].cue!r}",))
+    return begin(view, found[0], (f"asks for it: {found[0].cue!r}",))
 
 
 def _correction(view: View) -> Decision | None:
@@ -346,6 +337,8 @@ def _pick(view: View) -> Decision | None:
     intent = view.flow(last.task).intents[follow]
     offered = {name: of for name, of in last.offered.items() if name in intent.required}
     found = ordinal(view, offered)
+    if view.common.starts("yes", view.plain) and all(len(of) == 1 for of in offered.values()):
+        found = {name: Filled(of[0], of[0], view.turn) for name, of in offered.items()}
     if not found:
         slots = [view.flow(last.task).slots[name] for name in offered]
         read = read_slots(view, slots, [slot.name for slot in slots])
@@ -373,95 +366,6 @@ def _fits_suspended(view: View) -> Decision | None:
     return None
 
 
-# What comes next in a task
-
-
-def _begin(view: View, match: Match, why: tuple[str, ...]) -> Decision:
-    """A new task; the one under way waits."""
-    intent = match.intent
-    read = begun(view, intent, match.cue)
-    sure = {**read.sure, **picked(view, intent, read.sure)}
-    sure = {**inherited(view, intent, sure), **sure}
-    dialogue = view.dialogue
-    if dialogue.task is not None and dialogue.task.name != intent.full:
-        waiting = (*dialogue.suspended, dialogue.task)[-MAX_SUSPENDED:]
-        dialogue = replace(dialogue, task=None, suspended=waiting)
-    last = view.last()
-    offered = last.offered if last is not None and last.task.flow == intent.flow else frozen()
-    task = Task(
-        intent.flow,
-        intent.name,
-        frozen(sure),
-        offered=offered,
-        maybe=frozen(read.maybe),
-        touched=view.stamp,
-    )
-    return advance(view.with_dialogue(dialogue), task, why, continued=False)
-
-
-def advance(
-    view: View,
-    task: Task,
-    why: Sequence[str],
-    *,
-    act: str = "",
-    continued: bool = True,
-    intent: Intent | None = None,
-) -> Decision:
-    """Ask what is missing, offer what may be wanted, read back what is risky, or carry it out."""
-    intent = intent or view.intent(task)
-    if not view.permitted(intent):
-        dialogue = replace(view.dialogue, task=None)
-        why = (*why, "not permitted")
-        return Decision("refuse", dialogue, intent.full, continued, task.slots, why, task=task)
-    name = _next(task, intent)
-    if not name and needs_yes(task, intent):
-        name = CONFIRM
-    if not name:
-        decision = _run(view, task, tuple(why))
-        return replace(decision, continued=continued)
-    kept = replace(task, asked=name)
-    step = "confirm" if name == CONFIRM else f"ask:{name}"
-    return Decision(
-        act or step,
-        replace(view.dialogue, task=kept),
-        intent.full,
-        continued,
-        kept.slots,
-        (*why, "wants a yes" if name == CONFIRM else f"wants {name}"),
-        task=kept,
-        slot=name,
-    )
-
-
-def _next(task: Task, intent: Intent) -> str:
-    """The slot to ask for: an unsure one, a missing one, an offer not yet made; or ""."""
-    for name in task.maybe:
-        if name not in task.slots:
-            return name
-    for name in intent.required:
-        if name not in task.slots:
-            return name
-    for name in intent.offer:
-        if name not in task.slots and name not in task.declined:
-            return name
-    return ""
-
-
-def needs_yes(task: Task, intent: Intent) -> bool:
-    """Whatever is not surely a query is a write; a risky write waits for a yes (D9, M12)."""
-    return intent.kind != "read" and (intent.risk != "low" or task.changed)
-
-
-def _run(view: View, task: Task, why: tuple[str, ...], *, confirmed: bool = False) -> Decision:
-    intent = view.intent(task)
-    call = Call(intent.action, frozen({name: one.value for name, one in task.slots.items()}))
-    dialogue = replace(view.dialogue, task=None)
-    return Decision(
-        "run", dialogue, intent.full, True, task.slots, why, call, task, confirmed=confirmed
-    )
-
-
 def _trailed(view: View, decision: Decision) -> Decision:
     """ "T3:rooms.book -> rooms" (D11)."""
     if not decision.intent:
@@ -471,11 +375,3 @@ def _trailed(view: View, decision: Decision) -> Decision:
     if not trail or trail[-1] != line:
         trail = (*trail, line)[-MAX_TRAIL:]
     return replace(decision, dialogue=replace(decision.dialogue, trail=trail))
-
-
-def unfilled(task: Task, intent: Intent) -> tuple[str, ...]:
-    """What a task still misses (M1 `pending`)."""
-    return tuple(name for name in intent.required if name not in task.slots)
-
-
-__all__ = ["Decision", "Filled", "View", "advance", "decide", "expired", "needs_yes", "unfilled"]

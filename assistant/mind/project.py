@@ -5,8 +5,8 @@ from __future__ import annotations
 from assistant.config import MindConfig
 from assistant.mind.dialogue import Done, Task
 from assistant.mind.merge import Update, merge
-from assistant.mind.policy import unfilled
 from assistant.mind.state import Fact, State
+from assistant.mind.steps import unfilled
 from assistant.mind.telling import done_note, notes, text_of
 from assistant.mind.view import View
 from assistant.wording import words

@@ -47,13 +47,14 @@ def _candidates(view: View) -> Iterator[Task | Done]:
 
 
 def _slot_asked(view: View, task: Task) -> str:
-    """The filled slot whose words stand in the question; the longest word wins."""
-    best = ("", 0)
+    """The filled slot whose words stand in the question, best within what asks ("what time was")."""
+    asks = [(hit.start, hit.end) for hit in view.common.places("recall", view.plain)]
+    best, most = "", 0
     for name in task.slots:
         slot = view.flow(task).slots.get(name)
-        if slot is None:
-            continue
-        for hit in hits(of(slot.words, view.language), view.plain, view.language)[:1]:
-            if hit.end - hit.start > best[1]:
-                best = (name, hit.end - hit.start)
-    return best[0]
+        for hit in hits(of(slot.words, view.language), view.plain, view.language) if slot else ():
+            inside = any(start <= hit.start and hit.end <= end for start, end in asks)
+            size = hit.end - hit.start + 100 * inside
+            if size > most:
+                best, most = name, size
+    return best

@@ -68,7 +68,8 @@ def _counts(language: str) -> _Counts:
     half = either(language, "with_half")
     return (
         re.compile(
-            rf"(?P<minus>(?<![\w\d] )(?<!\w)-|minus |负)?(?P<number>{number})(?![a-z]|%|st|nd|rd|th)"
+            rf"(?P<minus>(?<![\w\d] )(?<!\w)-|minus |负)?(?P<number>{number})"
+            r"(?![a-z%])"
             rf"(?P<half>{space}{half}{edge})?"
         ),
         re.compile(rf"{edge}{either(language, 'number_cues')}{space}$"),
@@ -142,10 +143,12 @@ def _money(language: str) -> re.Pattern[str]:
         )
     amount = rf"{number}(?![\d:/])"
     return re.compile(
-        rf"(?P<before>[$€£¥]|\b(?:eur|usd|gbp|cny|rmb)) ?(?P<number2>{number[:0]}(?:\d{{1,3}}(?:,\d{{3}})+|\d{{1,12}})"
+        rf"(?P<before>[$€£¥]|\b(?:eur|usd|gbp|cny|rmb)) ?"
+        rf"(?P<number2>(?:\d{{1,3}}(?:,\d{{3}})+|\d{{1,12}})"
         rf"(?:\.\d{{1,2}})?)(?P<thousand>k\b)?"
         rf"|(?P<number>{amount})(?P<half> and a half)? ?(?P<after>{said})(?!\w)"
-        rf"(?:(?: and)? (?P<cents>\d{{1,2}})(?![\d:.,]| ?(?:{said}|people|boxes|of|o'clock|am|pm)\b)"
+        rf"(?:(?: and)? (?P<cents>\d{{1,2}})"
+        rf"(?![\d:.,]| ?(?:{said}|people|boxes|of|o'clock|am|pm)\b)"
         rf"(?: (?P<cent>{small})\b)?)?"
         rf"|(?P<number3>(?!))(?P<small_only>(?!))"
     )

@@ -14,7 +14,7 @@ class Grammar:
     """Patterns over View.digits; those that look at what stands before end with $."""
 
     time: re.Pattern[str]
-    """a time: groups moment, long, hour, past_hour, minute, past, before, colon, clock, half, part"""
+    """a time: groups moment, long, hour, minute, past, before, past_hour, colon, clock, half, part"""
     atom: re.Pattern[str]
     """a time without "10 to 12" for ten minutes to twelve: a side of a span"""
     joiner: re.Pattern[str]
@@ -76,7 +76,8 @@ def _english(language: str) -> Grammar:
     def pattern(some_past: str, some_before: str) -> re.Pattern[str]:
         return re.compile(
             rf"(?<![\w:.,/$€£¥])(?<![a-z]-)(?<!\d{{4}}-)(?<!\d\d-\d\d-)(?:(?P<moment>{moments})\b|"
-            rf"(?:(?:(?P<past>{some_past}) {past}|(?<!from )(?<!between )(?P<before>{some_before}) {before}) "
+            rf"(?:(?:(?P<past>{some_past}) {past}|"
+            rf"(?<!from )(?<!between )(?P<before>{some_before}) {before}) "
             rf"(?P<past_hour>\d{{1,2}})(?![\d:/])|"
             rf"(?P<long>(?:[01]?\d|2[0-3])[0-5]\d)(?= ?(?:hours|hrs)\b)|"
             rf"(?P<hour>\d{{1,2}})(?:(?:(?P<colon>[:.h])|,? (?:{oh} )?)"
@@ -87,10 +88,8 @@ def _english(language: str) -> Grammar:
     fraction = r"half|a quarter|quarter|\d{1,2} minutes?|[12]?5|[12]0"
     table = _parts(language)
     return Grammar(
-        time=pattern(
-            rf"{fraction}|\d{{1,2}}(?: minutes?)?", r"a quarter|quarter|\d{1,2}(?: minutes?)?"
-        ),
-        atom=pattern(fraction, "a quarter|quarter"),
+        time=pattern(fraction, fraction.removeprefix("half|")),
+        atom=pattern(fraction, r"a quarter|quarter|\d{1,2} minutes?"),
         joiner=re.compile(rf"(?: ?[-~] ?|,? (?:(?P<and>and)|{either(language, 'range_words')}) )"),
         lead=re.compile(r"\b(?:(?P<between>between)|from) $"),
         cue=re.compile(rf"(?:\b{either(language, 'at')}|@)(?: (?:about|around|exactly))? $"),
@@ -107,7 +106,8 @@ def _english(language: str) -> Grammar:
         ahead=re.compile(r"\b(?:in|within) (?:about )?$"),
         behind=re.compile(r" from now\b"),
         part=re.compile(
-            rf"(?<!good )\b(?:(?:in|during|over|for|at) )?(?:(?:the|all|this|early|late) )*(?:{table})s?\b"
+            rf"(?<!good )\b(?:(?:in|during|over|for|at) )?(?:(?:the|all|this|early|late) )*"
+            rf"(?:{table})s?\b"
         ),
     )
 

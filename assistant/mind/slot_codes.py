@@ -14,6 +14,10 @@ _SUFFIX = 2
 """digits at least of a code said without its letters, where nobody had asked for one"""
 
 
+_ALIKE = ("BCDEGPTVZ", "AHJK", "MN", "FSX", "IY", "QU")
+"""letters that are heard one for another"""
+
+
 def looks_like_code(value: str) -> bool:
     """Whether a value is said as letters and digits."""
     return bool(_CODE.fullmatch(value))
@@ -30,50 +34,77 @@ def read_codes(
         digits = _digits(match["number"])
         written = bool(re.search(r"[a-z]-?\d", match[0]))
         found = _resolve(letters, digits, codes, slot.pattern, strict)
-        if not found or not (found[1] or written or _clear(match, digits, wanted)):
+        clear = written or _clear(view, match, digits, wanted)
+        if not found:
+            yield from _misheard(view, match, (letters, digits), codes)
+            continue
+        if not (found[1] or clear or slot.pattern):
             continue
         value, in_list = found
         yield view.candidate(value, match, 1.0 if in_list or not codes else 0.9)
     yield from _numbers(view, slot, codes, wanted)
 
 
-def _clear(match: re.Match[str], digits: str, wanted: bool) -> bool:
-    """A spelled code that stands in no list: an article and a number ("a ten") is none."""
-    return wanted or (len(digits) > 2 and match["letters"].strip(" -") not in ("a", "i"))
-
-
-def _numbers(
-    view: View, slot: Slot, codes: tuple[str, ...], wanted: bool
+def _misheard(
+    view: View, match: re.Match[str], said: tuple[str, str], codes: tuple[str, ...]
 ) -> Iterator[Candidate]:
+    """The one known code with the same digits and another letter: to be asked."""
+    letters, digits = said
+    near = [code for code in codes if re.sub(r"\D", "", code) == digits]
+    if len(near) != 1 or len(digits) < 2:
+        return
+    own = re.sub(r"[^A-Z]", "", near[0].upper())
+    alike = len(own) == len(letters) and all(map(_sound_alike, own, letters))
+    if alike or re.search(r"[a-z]-?\d", match[0]):
+        yield view.candidate(near[0], match, 0.8 if alike else 0.65)
+
+
+def _sound_alike(one: str, other: str) -> bool:
+    return one == other or any(one in group and other in group for group in _ALIKE)
+
+
+def _clear(view: View, match: re.Match[str], digits: str, wanted: bool) -> bool:
+    """A spelled code that stands in no list: neither an article ("a ten") nor a word ("for 8")."""
+    start, end = view.span(*match.span("letters"))
+    letters = view.text[start:end].strip(" -")
+    if letters in ("a", "A", "I") and not wanted:
+        return False
+    single = len(letters) == 1 or all(len(part) == 1 for part in letters.split())
+    return (single or letters.isupper()) and (wanted or len(digits) > 2)
+
+
+def _numbers(view: View, slot: Slot, codes: tuple[str, ...], wanted: bool) -> Iterator[Candidate]:
     """A code of which only the digits were said: "room 302"."""
     for match in _DIGITS.finditer(view.digits):
         digits = _digits(match[0])
+        named = len(digits) > 2 and _named(view, slot, match)
+        if len(digits) >= _SUFFIX and (wanted or named):
+            for value, sure in _completed(digits, codes, slot.pattern):
+                yield view.candidate(value, match, sure)
+
+
+def _completed(digits: str, codes: tuple[str, ...], pattern: str) -> Iterator[tuple[str, float]]:
+    """Digits → the codes that they can stand for, with how sure that is."""
+    if codes:
         ends = [code for code in codes if re.sub(r"\D", "", code).endswith(digits)]
-        whole = [code for code in ends if re.sub(r"\D", "", code) == digits]
-        chosen = whole or ends
-        if len(digits) < _SUFFIX or (not whole and len(digits) < 2):
-            continue
-        if not (wanted or (len(digits) > 2 and _named(view, slot, match.start()))):
-            continue
-        if len(chosen) == 1:
-            yield view.candidate(chosen[0], match, 0.9)
-        elif len(chosen) > 1:
-            for code in chosen:
-                yield view.candidate(code, match, 0.7)
-        elif not codes and slot.pattern and re.fullmatch(slot.pattern, digits):
-            yield view.candidate(digits, match, 0.9)
-        elif not codes and slot.pattern and (letters := _prefix(slot.pattern)):
-            for value in (f"{letters}-{digits}", f"{letters}{digits}"):
-                if re.fullmatch(slot.pattern, value):
-                    yield view.candidate(value, match, 0.9)
-                    break
+        chosen = [code for code in ends if re.sub(r"\D", "", code) == digits] or ends
+        for code in chosen:
+            yield code, 0.9 if len(chosen) == 1 else 0.7
+    elif pattern:
+        letters = _prefix(pattern)
+        for value in (digits, f"{letters}-{digits}", f"{letters}{digits}"):
+            if re.fullmatch(pattern, value):
+                yield value, 0.9
+                return
 
 
-def _named(view: View, slot: Slot, start: int) -> bool:
-    """Whether the slot's own word stands before: "room 302"."""
-    before = view.digits[:start].rstrip(" :#")
+def _named(view: View, slot: Slot, match: re.Match[str]) -> bool:
+    """Whether the slot's own word stands beside: "room 302", 三零二会议室."""
+    before, after = view.digits[: match.start()].rstrip(" :#"), view.digits[match.end() :]
     said = [word.lower() for word in slot.words.get(view.language, ()) if "{" not in word]
-    return any(before.endswith(word) for word in said)
+    if any(before.endswith(word) for word in said):
+        return True
+    return view.language == "zh" and any(after.startswith(word) for word in said)
 
 
 def _prefix(pattern: str) -> str:
@@ -104,14 +135,18 @@ def _hyphened(codes: tuple[str, ...]) -> bool:
     return bool(codes) and all("-" in code for code in codes)
 
 
-_OH = r"(?:oh|o|幺)"
+_OH = r"(?:double oh|double o|oh|o|幺)"
 _GROUPS = rf"\d(?:\d|,(?=\d{{3}}))*(?:[ -](?:{_OH}[ -]?)*\d+|[ -]?{_OH}[ -]?\d+)*"
-_DIGITS = re.compile(rf"(?<![\w.:/€$£¥-])(?<!\d )(?:{_OH} )?{_GROUPS}(?![\w:/%]|\.\d)")
+_DIGITS = re.compile(
+    rf"(?<![a-z\d.:/€$£¥-])(?<!\d )(?:{_OH} )*{_GROUPS}(?![a-z\d:/%点月号日]|\.\d)"
+)
 
 
 def _digits(said: str) -> str:
     """ "3 oh 2" → "302", "1,001" → "1001", "10 oh 1" → "1001"."""
-    return re.sub(r"\D", "", re.sub(r"oh|o", "0", said).replace("幺", "1"))
+    return re.sub(
+        r"\D", "", re.sub(r"oh|o", "0", re.sub(r"double oh?", "00", said)).replace("幺", "1")
+    )
 
 
 @cache
@@ -126,7 +161,8 @@ def _spelled(language: str) -> re.Pattern[str]:
         letters = rf"[a-z]{{1,3}}|{letter}(?:[ .-]{{1,2}}{letter}){{0,3}}"
         joint = r"[ .,]{0,2}(?:-|dash|hyphen|minus)?[ ]{0,2}"
     return re.compile(
-        rf"(?<![a-z'-])(?P<letters>{letters}){joint}(?P<number>(?:{_OH}[ -]?)?{_GROUPS})"
+        rf"(?<![a-z'-])(?!(?:oh|o|double)\b)(?P<letters>{letters}){joint}"
+        rf"(?P<number>(?:{_OH}[ -]?)*{_GROUPS})"
         r"(?![a-z:%]|\.\d)"
     )
 

@@ -66,5 +66,6 @@ def _pattern(chinese: bool) -> re.Pattern[str]:
     return re.compile(
         rf"(?<![\w.:])(?P<first>{count})(?P<first_half> and a half)?[ -]?(?P<first_unit>{unit})\b"
         rf"(?P<half> and a half)?"
-        rf"(?:,? (?:and )?(?P<second>{number})(?P<second_half> and a half)? (?P<second_unit>{unit})\b)?"
+        rf"(?:,? (?:and )?(?P<second>{number})(?P<second_half> and a half)? "
+        rf"(?P<second_unit>{unit})\b)?"
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from datetime import datetime
+from itertools import pairwise
 from typing import NamedTuple
 
 from assistant.mind.slot_clocks import Grammar, grammar
@@ -107,7 +108,7 @@ def read_ranges(view: View, wanted: bool) -> Iterator[Candidate]:
 
 
 def _pairs(view: View, rules: Grammar, clocks: list[Clock], wanted: bool) -> Iterator[Candidate]:
-    for first, second in zip(clocks, clocks[1:], strict=False):
+    for first, second in pairwise(clocks):
         if rules.counted.match(view.digits, second.end) and not second.strong:
             continue
         joined = rules.joiner.fullmatch(view.digits, first.end, second.start)

@@ -179,7 +179,7 @@ def _counted(tokens: list[re.Match[str]], at: int) -> bool:
 
 _DIGITS = "零〇一二两三四五六七八九幺"
 _RUN = re.compile(
-    rf"(?<=[周期拜])(?P<weekday>[一二三四五六])(?!十?[月号日])|[{_DIGITS}十百千万亿廿]+|\d+[万亿千百](?![{_DIGITS}])"
+    rf"(?<=[周期拜])(?P<weekday>[一二三四五六])(?!十?[月号日])|[{_DIGITS}十百千万亿廿]+|\d+[万亿千百](?:[{_DIGITS}\d]+[千百十])*[{_DIGITS}]*"
 )
 _ABOUT = re.compile(r"一两|两三|三四|四五|五六|六七|七八|八九|十几")
 _VALUES = {char: str(number) for number, char in enumerate("零一二三四五六七八九")} | {

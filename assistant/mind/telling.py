@@ -13,29 +13,28 @@ from assistant.mind.view import Decision, View
 from assistant.mind.wordplay import joined, slot_of, wording
 from assistant.wording import words
 
+LEADS = ("refuse", "cancelled", "undone", "cannot_undo", "restarted", "resumed")
+"""acts with a sentence of their own, before what is asked"""
 MOST_NAMED = 4
 """values that a question names to choose from"""
 
 
-def told(view: View, decision: Decision, outcome: str = "", extra: Mapping[str, str] = {}) -> str:
-    """What the assistant says; "" when the model is to answer. `outcome`, `extra`: of the action."""
+def told(view: View, decision: Decision) -> str:
+    """What is said to a decision that carried nothing out; "" when the model is to answer."""
     act, task, language = decision.act, decision.task, view.language
-    if act == "run" and task is not None:
-        return result(view, task, outcome, extra)
-    if act == "recall" and task is not None:
-        return _recalled(view, decision, task)
-    if act == "resumed" and decision.done is not None:
-        return words("resumed_done", language, what=_summary(view, decision.done.task))
-    if act in ("refuse", "cancelled", "undone", "cannot_undo") and task is not None:
-        title = text_of(view.intent(task).title, language)
-        again = question(view, decision) if act == "undone" and decision.slot else ""
-        return _two(words(act, language, title=title), again, language)
-    if act in ("restarted", "resumed") and task is not None:
-        lead = words(act, language, what=_summary(view, task))
-        return _two(lead, question(view, decision), language)
     if act == "rollback":
         return words("rolled_back", language)
-    return question(view, decision) if decision.slot else ""
+    if task is None or act == "model":
+        return ""
+    if act == "recall":
+        return _recalled(view, decision, task)
+    if decision.done is not None and act == "resumed":
+        return words("resumed_done", language, what=_summary(view, decision.done.task))
+    asked = question(view, decision) if decision.slot else ""
+    if act in LEADS:
+        title = text_of(view.intent(task).title, language)
+        return _two(words(act, language, title=title, what=_summary(view, task)), asked, language)
+    return asked
 
 
 def result(view: View, task: Task, outcome: str, extra: Mapping[str, str]) -> str:
@@ -129,7 +128,14 @@ def _recalled(view: View, decision: Decision, task: Task) -> str:
 
 def _summary(view: View, task: Task) -> str:
     """ "book the meeting room: A302, tomorrow, 10 to 12" """
-    said = list(values(view, task).values())
+    slots, known = view.flow(task).slots, values(view, task)
+    order = [name for name in view.intent(task).slots if name in known]
+    said = [
+        words("counted", view.language, value=known[name], label=_label(slots[name], view.language))
+        if slots[name].type == "number"
+        else known[name]
+        for name in order
+    ]
     title = text_of(view.intent(task).title, view.language)
     return f"{title}{words('colon', view.language)}{joined(said, view.language)}" if said else title
 

@@ -1,0 +1,131 @@
+"""The words of `bench`: measure with the real pipeline."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from assistant import config
+from assistant.options import Options
+
+
+@click.group()
+def bench() -> None:
+    """Measure with the real pipeline."""
+
+
+@bench.command("asr")
+@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+@click.option("--model", help="A Whisper under models/; default: the one in config.toml.")
+@click.option(
+    "--language",
+    type=click.Choice(["given", "auto"]),
+    default="given",
+    show_default=True,
+    help="Tell both the language of each file, or let both detect it.",
+)
+@click.pass_obj
+def bench_asr(options: Options, folder: Path, model: str | None, language: str) -> None:
+    """Recognition.
+
+    Word errors and time beside stock Whisper, on the recordings of DIR/manifest.jsonl."""
+    from assistant.bench.asr import run
+
+    settings = options.config
+    if model is not None:
+        settings = config.override(settings, [f"asr.model={model}"])
+    run(folder, settings, options.emit, given=language == "given", as_json=options.json)
+
+
+@bench.command("latency")
+@click.option(
+    "--record",
+    type=click.Path(path_type=Path),
+    default=Path("latency.wav"),
+    show_default=True,
+    help="Where the recording goes.",
+)
+@click.pass_obj
+def bench_latency(options: Options, record: Path) -> None:
+    """Waiting time.
+
+    Last word to first sound, from the recording, beside the plain sequential way."""
+    from assistant.bench.latency import report
+
+    report(options.config, record, as_json=options.json)
+
+
+@bench.command("mind")
+@click.option("--model", help="A GGUF under models/; default: the one in config.toml.")
+@click.pass_obj
+def bench_mind(options: Options, model: str | None) -> None:
+    """Replies and notes.
+
+    Against what a person would expect, on the real weights."""
+    from assistant.bench.mind import report
+
+    report(options.config, model, options.emit, as_json=options.json)
+
+
+@bench.command("dialogue")
+@click.option(
+    "--sgd",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Schema-guided dialogues (dialogues.json, schema.json) in place of our own conversations.",
+)
+@click.option(
+    "--multiwoz",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Chinese MultiWOZ dialogues (dialogues.json).",
+)
+@click.option(
+    "--train",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Where train_turns.jsonl.gz lies; with --sgd the gate is trained on it.",
+)
+@click.option("--no-model", is_flag=True, help="With --sgd: slots by rules only.")
+@click.option("--limit", type=click.IntRange(1), help="Only the first dialogues.")
+@click.pass_obj
+def bench_dialogue(
+    options: Options,
+    sgd: Path | None,
+    multiwoz: Path | None,
+    train: Path | None,
+    no_model: bool,
+    limit: int | None,
+) -> int:
+    """The dialogue policy.
+
+    Scripted conversations against the expected states; with --sgd or --multiwoz, real ones."""
+    settings, emit = options.config, options.emit
+    if sgd is not None:
+        from assistant.bench import sgd as bench_sgd
+
+        bench_sgd.report(
+            sgd, train, settings, emit, model=not no_model, limit=limit, as_json=options.json
+        )
+        return 0
+    if multiwoz is not None:
+        from assistant.bench import multiwoz as bench_multiwoz
+
+        bench_multiwoz.report(multiwoz, settings, emit, limit=limit, as_json=options.json)
+        return 0
+    from assistant.bench.dialogue import report
+
+    return report(settings, emit, as_json=options.json)
+
+
+@bench.command("hotwords")
+@click.argument("folder", required=False, type=click.Path(path_type=Path), metavar="[DIR]")
+@click.pass_obj
+def bench_hotwords(options: Options, folder: Path | None) -> None:
+    """Names and codes.
+
+    What it helps to tell the recognition which words are expected."""
+    from assistant.bench.asr_words import report
+
+    report(options.config, options.emit, folder=folder, as_json=options.json)
