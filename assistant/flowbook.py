@@ -79,9 +79,7 @@ def flow_files(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.toml"))
 
 
-def read_flow(
-    path: Path, actions: frozenset[str] | None = None
-) -> tuple[Flow | None, list[Fault]]:
+def read_flow(path: Path, actions: frozenset[str] | None = None) -> tuple[Flow | None, list[Fault]]:
     """A flow and what is wrong with it; no flow when anything is."""
     source, faults = _Source.open(path)
     if source is None:
@@ -227,7 +225,8 @@ class _Reader:
         data = self.table(path)
         self.known(path, data, ("value", *self.languages))
         value = self.text((*path, "value"), needed=True)
-        return Choice(value, {key: self.list_((*path, key)) for key in self.languages if key in data})
+        words = {key: self.list_((*path, key)) for key in self.languages if key in data}
+        return Choice(value, words)
 
     def intent(self, flow: str, name: str, slots: Mapping[str, Slot]) -> Intent:
         path = ("intents", name)
@@ -260,7 +259,8 @@ class _Reader:
     def action(self, path: Path_) -> str:
         name = self.text(path, needed=True)
         if name and self.actions is not None and name not in self.actions:
-            self.source.fault(path, f"no skill has the action {name!r}; {_near(name, self.actions)}")
+            reason = f"no skill has the action {name!r}; {_near(name, self.actions)}"
+            self.source.fault(path, reason)
         return name
 
     def links(self, key: str, intents: Mapping[str, Intent]) -> dict[str, str]:
@@ -301,7 +301,7 @@ class _Reader:
         for language, patterns in found.items() if not plain else ():
             for pattern in patterns:
                 if odd := _UNHEARD.search(pattern.replace("{noun}", "")):
-                    reason = f"{odd.group()!r} in {pattern!r} is never heard; plain words, * and (a|b)."
+                    reason = f"{odd.group()!r} in {pattern!r} is never heard; use words, *, (a|b)."
                     self.source.fault((*path, language), reason)
                     continue
                 try:

@@ -71,8 +71,7 @@ def test_the_conversation_that_started_this(talk: Talk) -> None:
     assert talk.say("Wait, what time was that window room?") == ["recall"]
     assert "10" in talk.reply
     assert "projector" in talk.reply.lower(), "what was asked stays asked"
-    assert talk.say("Make it two to four") == ["ask:projector"]
-    assert talk.say("No thanks") == ["confirm"], "a changed value is read back"
+    assert talk.say("Make it two to four") == ["confirm"], "a changed value is read back"
     assert talk.say("Yes please") == ["run"]
     assert talk.count(BOOKED) == before + 1
     row = talk.office.execute("select date, start, end from bookings order by id desc").fetchone()
@@ -216,7 +215,8 @@ WORDS = (
     *("book a room", "two to four", "order 5 toner", "order", "the first one", "never mind", "?"),
     *("submit an expense of 45 euros", "taxi", "visiting Bob", "make it the afternoon", "thanks"),
     *("remind me to call Anna at nine", "what time was that room?", "first find a room then order"),
-    *("明天下午两点到四点", "订A302", "撤销", "取消", "订5个硒鼓", "是的", "", "\x00", "]]]>{{", "a" * 500),
+    *("明天下午两点到四点", "订A302", "撤销", "取消", "订5个硒鼓", "是的", "", "\x00", "]]]>{{"),
+    "a" * 500,
 )  # fmt: skip
 
 

@@ -214,7 +214,10 @@ def _changed(view: View, task: Task) -> Decision | None:
     changes = _changes(view, task)
     if not set(changes.sure) & set(task.slots) or task.asked in changes.sure:
         return None
-    return advance(view, filled(view, task, changes), ("a change",))
+    kept = filled(view, task, changes)
+    if task.asked in view.intent(task).offer:
+        kept = _without_offer(kept, view)
+    return advance(view, kept, ("a change",))
 
 
 def _unclear(view: View, task: Task) -> Decision:

@@ -9,8 +9,8 @@ from functools import cache
 
 from assistant.mind.slot_view import Candidate, View, either, words
 
-_NUMBER = r"(?<![\w.,:/-])(?:\d{1,3}(?:,\d{3})+|\d{1,12})(?:\.\d{1,4})?(?![\d:/]|[.,]\d)"
-_ZH_NUMBER = r"(?<![a-z\d.,:/-])(?:\d{1,3}(?:,\d{3})+|\d{1,12})(?:[.点]\d{1,4})?(?![\d:/]|[.,]\d)"
+_NUMBER = r"(?<![\w:/-])(?<!\d[.,])(?:\d{1,3}(?:,\d{3})+|\d{1,12})(?:\.\d{1,4})?(?![\d:/]|[.,]\d)"
+_ZH_NUMBER = r"(?<![a-z\d:/-])(?<!\d[.,])(?:\d{1,3}(?:,\d{3})+|\d{1,12})(?:[.点]\d{1,4})?(?![\d:/]|[.,]\d)"
 
 
 def plain_number(value: Decimal) -> str:
@@ -51,10 +51,9 @@ def _one(view: View, match: re.Match[str], wanted: bool, rules: _Counts) -> Cand
         value = -value
     _, cue, counted, pronoun = rules
     if not wanted:
-        alone = match[0] == "1" and pronoun.match(view.digits, match.end())
-        if alone or not (
-            counted.match(view.digits, match.end()) or cue.search(view.digits, 0, match.start())
-        ):
+        cued = cue.search(view.digits, 0, match.start())
+        alone = match[0] == "1" and (pronoun.match(view.digits, match.end()) or not cued)
+        if alone or not (cued or counted.match(view.digits, match.end())):
             return None
     return view.candidate(plain_number(value), match, 1.0 if wanted else 0.9)
 
@@ -170,10 +169,12 @@ def _currency(language: str, said: str) -> str:
 
 def read_quantities(view: View, wanted: bool) -> Iterator[Candidate]:
     """A number and what it counts ("3 箱"); without a unit only when it was wanted."""
+    cue = _counts(view.language)[1]
     found = [
         view.candidate(f"{plain_number(value)} {_unit(view.language, match['unit'])}", match)
         for match in _quantity(view.language).finditer(view.digits)
         if (value := _number(match["number"])) is not None
+        and (wanted or value != 1 or cue.search(view.digits, 0, match.start()))
     ]
     yield from found
     if not found:

@@ -19,6 +19,9 @@ _NEAR = 0.8
 _SHORT = 4
 """letters up to which an English phrase is never guessed at where it was not wanted"""
 
+_BRIEF = 6
+"""letters up to which a phrase has to sound the same where it was not wanted ("tone", "toner")"""
+
 Phrases = tuple[tuple[str, str], ...]
 """(phrase, value), longest phrase first"""
 
@@ -103,7 +106,10 @@ def _near_english(view: View, phrases: Phrases, wanted: bool) -> Iterator[Candid
                 letters = ratio(joined, squashed, score_cutoff=50) / 100
                 if not letters:
                     continue
-                score = max(letters, (letters + ratio(sound(joined), key) / 100) / 2)
+                heard = sound(joined)
+                if not wanted and len(squashed) <= _BRIEF and heard != key:
+                    continue
+                score = (letters + ratio(heard, key) / 100) / 2
                 if not _same_start(joined, squashed):
                     score -= 0.1
                 if score >= least:

@@ -14,7 +14,7 @@ class Grammar:
     """Patterns over View.digits; those that look at what stands before end with $."""
 
     time: re.Pattern[str]
-    """a time: groups moment, long, hour, minute, past, before, past_hour, colon, clock, half, part"""
+    """a time: groups moment, long, hour, past_hour, minute, past, before, colon, …"""
     atom: re.Pattern[str]
     """a time without "10 to 12" for ten minutes to twelve: a side of a span"""
     joiner: re.Pattern[str]
@@ -75,7 +75,7 @@ def _english(language: str) -> Grammar:
 
     def pattern(some_past: str, some_before: str) -> re.Pattern[str]:
         return re.compile(
-            rf"(?<![\w:.,/$€£¥])(?<![a-z]-)(?<!\d{{4}}-)(?<!\d\d-\d\d-)(?:(?P<moment>{moments})\b|"
+            rf"(?<![\w:/$€£¥])(?<!\d[.,])(?<![a-z]-)(?<!\d{{4}}-)(?<!\d\d-\d\d-)(?:(?P<moment>{moments})\b|"
             rf"(?:(?:(?P<past>{some_past}) {past}|"
             rf"(?<!from )(?<!between )(?P<before>{some_before}) {before}) "
             rf"(?P<past_hour>\d{{1,2}})(?![\d:/])|"
@@ -118,12 +118,13 @@ def _chinese(language: str) -> Grammar:
     currencies = money_words(language)
     minute = r"半|[123]刻|[0-5]?\d(?=分(?!钟))|0\d|[1-5]\d"
     stops = r"(?<![第有这那几\d.:/])"
-    bare = r"(?:(?<![早快好大多少慢高低])1|(?!1点)\d{1,2}|1(?=点[钟整半到至]|点\d))"
+    one = r"(?<![早快好大多少慢高低])1(?=点(?:[半钟整过到至\d~-]|[之以前后开见]|\s*(?:$|[^\w\s])))"
+    bare = rf"(?:{one}|(?!1点)\d{{1,2}})"
     joiner = r"\s*(?:到|至|-+|~)\s*"
 
     def pattern(bare_hours: str) -> re.Pattern[str]:
         return re.compile(
-            rf"(?P<moment>{moments})(?![\d ]|\w{{0,2}}\d+[点:])(?P<long>(?!))?|"
+            rf"(?P<moment>{moments})(?!的?[,\s]*\d)(?P<long>(?!))?|"
             rf"(?:(?P<part>{parts})的?[,\s]*)?(?P<past>(?!))?"
             rf"(?:差(?P<before>1刻|\d{{1,2}}分钟?)(?P<past_hour>\d{{1,2}})点|"
             rf"{stops}(?:(?P<hour>{bare}(?=点|时(?![间候])|:)|{bare_hours})"

@@ -112,6 +112,8 @@ def _numbers(plain: str, language: str) -> Iterator[tuple[int, int, str]]:
 
 _TOKEN = re.compile(r"[a-z]+(?:'[a-z]+)*|\d+(?:[.,:/]\d+)*|[^\s\w-]|-")
 
+_ROUND = re.compile(r"(?:hundred|thousand|million)\b")
+
 
 class _Word:
     """A token for text2num."""
@@ -156,6 +158,8 @@ def _english(plain: str, language: str) -> Iterator[tuple[int, int, str]]:
         start, end = tokens[item.start].start(), tokens[item.end - 1].end()
         if item.is_ordinal and plain[start:end] == "second" and _counted(tokens, item.start):
             continue
+        if item.start and tokens[item.start - 1].group() == "a" and plain[start] in "htm":
+            start = tokens[item.start - 1].start() if _ROUND.match(plain, start) else start
         found.append((start, end, item.text))
     known = [(*m.span(), _phrase(m.group(), language)) for m in _phrases(language).finditer(plain)]
     found = [n for n in found if not any(n[0] < k[1] and k[0] < n[1] for k in known)]
@@ -189,16 +193,17 @@ _VALUES = {char: str(number) for number, char in enumerate("零一二三四五�
 
 def _chinese(plain: str) -> Iterator[tuple[int, int, str]]:
     for match in _RUN.finditer(plain):
-        number = "" if match["weekday"] else _numeral(match.group())
+        fraction = plain[: match.start()].endswith("点")
+        number = "" if match["weekday"] else _numeral(match.group(), fraction)
         if number:
             yield *match.span(), number
 
 
 @lru_cache(maxsize=1024)
-def _numeral(run: str) -> str:
+def _numeral(run: str, fraction: bool) -> str:
     """ "一百二" → "120", "三零二" → "302", "" for what is no number or only about one ("三四")."""
     if all(char in _VALUES for char in run):
-        return "" if _ABOUT.fullmatch(run) else "".join(_VALUES[char] for char in run)
+        return "" if _ABOUT.fullmatch(run) and not fraction else "".join(_VALUES[char] for char in run)
     if run[0] in "百千万亿" or run.startswith("幺"):
         return ""
     import cn2an

@@ -96,9 +96,10 @@ def gaps(view: View, slot: Slot) -> Iterator[Candidate]:
 def _gap(word: str, language: str) -> re.Pattern[str]:
     before, _, after = word.lower().partition(GAP)
     spaced = [r"\s+".join(re.escape(part) for part in side.split()) for side in (before, after)]
-    edge = r"\b" if before.strip().isascii() else ""
+    edge = r"\b" if before.isascii() else ""
+    close = r"\b" if after.isascii() else ""
     gap = r"[^.!?;\n]+?" if spaced[1] else r"[^!?;\n]+"
-    tail = rf"\s*{spaced[1]}" if spaced[1] else ""
+    tail = rf"\s*{close}{spaced[1]}{close}" if spaced[1] else ""
     return re.compile(
         rf"{edge}{spaced[0]}[\s,:]*(?P<gap>{gap}){tail}" if spaced[0] else rf"(?P<gap>{gap}){tail}"
     )

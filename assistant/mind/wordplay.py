@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from assistant.mind.flows import Flow, Intent, Slot
+from assistant.mind.flows import Choice, Flow, Intent, Slot
 
 EACH = "each"
 """the value that holds rows as JSON, and the sentence that tells one of them"""
@@ -66,6 +66,14 @@ def slot_of(flow: Flow, place: str) -> Slot | None:
     while place and place not in flow.slots:
         _, _, place = place.partition("_")
     return flow.slots.get(place)
+
+
+def choice_words(slot: Slot, value: str, language: str, known: Sequence[Choice] = ()) -> str:
+    """What one of a slot's values is called; the value itself when nothing is known of it."""
+    for choice in (*slot.choices, *known):
+        if choice.value == value:
+            return next(iter(choice.words.get(language, ())), value)
+    return value
 
 
 def told(

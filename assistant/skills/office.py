@@ -6,9 +6,11 @@ changes, so that it can be changed back. Knows nothing of words or conversations
 
 from __future__ import annotations
 
+import math
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,9 @@ from assistant.errors import InputError, StorageError
 
 BUSY_SECONDS = 1.0
 """how long a write waits for another one: longer than any takes, shorter than a person waits"""
+
+CURRENCY = "CNY"
+"""of an amount that was said without one"""
 
 _TABLES: Mapping[str, str] = {
     "rooms": "code TEXT PRIMARY KEY, window INTEGER, projector INTEGER, seats INTEGER",
@@ -45,16 +50,17 @@ _ROOMS = (
     ("B210", 1, 1, 20),
     ("C001", 0, 0, 6),
 )
+_PIECES = "piece|pieces"
 _ITEMS = (
-    ("printer-paper", "printer paper", "打印纸", 120, "pack|packs", "包", "paper|copy paper", "复印纸|A4纸"),
-    ("toner", "toner", "硒鼓", 14, "cartridge|cartridges", "个", "toner cartridges|toners", "墨粉|碳粉"),
-    ("pens", "pens", "签字笔", 300, "piece|pieces", "支", "pen|ballpoint pens|biros", "圆珠笔|水笔|笔"),
-    ("notebooks", "notebooks", "笔记本", 85, "piece|pieces", "本", "notebook|notepads", "本子|记事本"),
-    ("monitors", "monitors", "显示器", 9, "piece|pieces", "台", "monitor|screens|displays", "屏幕"),
-    ("keyboards", "keyboards", "键盘", 25, "piece|pieces", "个", "keyboard", ""),
-    ("desk-lamps", "desk lamps", "台灯", 16, "piece|pieces", "盏", "desk lamp|lamps", ""),
-    ("office-chairs", "office chairs", "办公椅", 30, "piece|pieces", "把", "office chair|chairs", "椅子|转椅"),
-)  # fmt: skip
+    ("printer-paper", "printer paper", "打印纸", 120, "pack|packs", "包", "paper", "复印纸|A4纸"),
+    ("toner", "toner", "硒鼓", 14, "cartridge|cartridges", "个", "toners", "墨粉|碳粉"),
+    ("pens", "pens", "签字笔", 300, _PIECES, "支", "pen|ballpoint pens", "圆珠笔|水笔"),
+    ("notebooks", "notebooks", "笔记本", 85, _PIECES, "本", "notebook|notepads", "本子|记事本"),
+    ("monitors", "monitors", "显示器", 9, _PIECES, "台", "monitor|screens|displays", "屏幕"),
+    ("keyboards", "keyboards", "键盘", 25, _PIECES, "个", "keyboard", ""),
+    ("desk-lamps", "desk lamps", "台灯", 16, _PIECES, "盏", "desk lamp|lamps", ""),
+    ("office-chairs", "office chairs", "办公椅", 30, _PIECES, "把", "office chair|chairs", "椅子"),
+)
 _ASSETS = (
     ("AP-1001", "delivery van", "送货车", 180000.0, "CNY", "2024-03-01", 6, 180000.0),
     ("AP-1002", "laser cutter", "激光切割机", 96000.0, "CNY", "2023-06-15", 8, 84000.0),
@@ -191,6 +197,31 @@ def whole(slots: Mapping[str, str], name: str) -> int | None:
     if not number.is_integer():
         raise InputError(f"{name} must be a whole number, not {text!r}.")
     return int(number)
+
+
+def money(slots: Mapping[str, str], name: str) -> tuple[float, str]:
+    """Amount and currency of "500 CNY". Raises InputError."""
+    number, _, currency = slots.get(name, "").partition(" ")
+    try:
+        amount = round(float(number), 2)
+    except ValueError:
+        amount = math.nan
+    if not math.isfinite(amount):
+        raise InputError(f"{name} must be an amount of money, not {slots.get(name, '')!r}.")
+    return amount, currency.strip() or CURRENCY
+
+
+def day(text: str) -> date:
+    """Raises InputError."""
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise InputError(f"That is no date: {text!r}.") from None
+
+
+def clean(text: str) -> str:
+    """What was said, fit for one place in a sentence; "|" parts the items of a list there."""
+    return " ".join(text.replace("|", "/").split())
 
 
 def plainly(number: float) -> str:

@@ -46,9 +46,12 @@ def known_rooms(db: Database) -> tuple[Choice, ...]:
 
 @action(
     "rooms.find",
-    ("ok", "one", "free", "taken", "unfit", "later", "without", "too_big", "none", "unknown", "past"),
+    (
+        *("ok", "one", "free", "taken", "unfit", "later", "without", "too_big", "none"),
+        *("unknown", "past"),
+    ),
     ("rooms", "near_time", "most"),
-)  # fmt: skip
+)
 def find(db: Database, slots: Mapping[str, str], now: datetime) -> Outcome:
     """Rooms that are free then and have what is wished; the nearest thing when there is none."""
     span = _span(slots)
@@ -131,9 +134,12 @@ def book(db: Database, slots: Mapping[str, str], now: datetime) -> Outcome:
 
 @action(
     "rooms.move",
-    ("ok", "same", "none", "taken", "full", "unknown", "past", "too_small", "no_projector", "no_window"),
+    (
+        *("ok", "same", "none", "taken", "full", "unknown", "past"),
+        *("too_small", "no_projector", "no_window"),
+    ),
     ("rooms", "seats", "to_room"),
-)  # fmt: skip
+)
 def move(db: Database, slots: Mapping[str, str], now: datetime) -> Outcome:
     """Another time, day or room for the booking of a room, the latest one if there are several."""
     with writing(db):
@@ -147,7 +153,8 @@ def move(db: Database, slots: Mapping[str, str], now: datetime) -> Outcome:
         wished = {"people": str(old["people"] or ""), **slots}
         if old["projector"] and "projector" not in slots:
             wished["projector"] = "yes"
-        span = _span({"date": slots.get("date") or old["date"], "time": slots.get("time") or before})
+        day, time_ = slots.get("date") or old["date"], slots.get("time") or before
+        span = _span({"date": day, "time": time_})
         if (room, span.day, span.time) == (old["room"], old["date"], before):
             return Outcome("same", _told(old))
         if fault := _cannot(db, wished, room, span, now):
@@ -264,7 +271,8 @@ def _free(db: Database, wanted: list[dict[str, Any]], span: Span) -> list[str]:
         row["room"]
         for row in rows(
             db,
-            "SELECT room FROM bookings WHERE state = 'booked' AND date = ? AND start < ? AND end > ?",
+            "SELECT room FROM bookings"
+            " WHERE state = 'booked' AND date = ? AND start < ? AND end > ?",
             *(span.day, _clock(span.end), _clock(span.start)),
         )
     }
@@ -324,7 +332,7 @@ def _span(slots: Mapping[str, str]) -> Span:
         first, last = time.fromisoformat(start), time.fromisoformat(end)
         date.fromisoformat(day)
     except ValueError:
-        raise InputError(f"A room needs a day and a time from and to, not {day!r} {when!r}.") from None
+        raise InputError(f"A room needs a day and a time, not {day!r} {when!r}.") from None
     span = Span(day, first.hour * 60 + first.minute, last.hour * 60 + last.minute)
     if span.end <= span.start:
         raise InputError(f"A room cannot be had from {start} to {end}: the end is not later.")
