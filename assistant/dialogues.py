@@ -115,7 +115,7 @@ class Driver:
                 replies.append(self._told(view, decision, outcome))
             decisions.append(decision)
             dialogue = decision.dialogue
-            if outcome is not None:
+            if outcome is not None and not decision.looked_up:
                 ok = outcome.ok
                 acted = acted or (ok and _writes(view, decision))
             if dialogue.task is not None and dialogue.task.asked:
@@ -146,15 +146,33 @@ class Driver:
     def _step(self, view: View) -> tuple[Decision, Outcome | None]:
         decision = decide(view)
         if decision.call is None:
-            return decision, None
+            return self._with_options(view, decision)
         outcome = self._carry_out(view, decision)
         return settled(view, decision, outcome), outcome
+
+    def _with_options(self, view: View, decision: Decision) -> tuple[Decision, Outcome | None]:
+        """ "Which room?" with those that are free: a query of the same flow knows the values."""
+        task, slot = decision.task, decision.slot
+        if task is None or not slot or slot in task.offered or decision.dialogue.task is not task:
+            return decision, None
+        query = look_up(view, task, slot)
+        if query is None:
+            return decision, None
+        asking = replace(decision, call=Call(query.action, values_of(task)), looked_up=query.name)
+        outcome = self._carry_out(view, asking)
+        if not outcome.offered.get(slot):
+            return decision, None
+        task = replace(task, offered=frozen({**task.offered, **outcome.offered}))
+        dialogue = replace(decision.dialogue, task=task)
+        return replace(asking, task=task, dialogue=dialogue), outcome
 
     def _carry_out(self, view: View, decision: Decision) -> Outcome:
         call = decision.call
         assert call is not None
         assert decision.task is not None
         intent = view.intent(decision.task)
+        if decision.looked_up:
+            intent = view.flow(decision.task).intents[decision.looked_up]
         if why := refusal(intent, decision, view):
             log.error("%s was stopped at the gate: %s", call.action, why)
             return Outcome(FAILED, frozen({"reason": why}), ok=False)
@@ -163,7 +181,7 @@ class Driver:
         except (sqlite3.Error, OSError, AssistantError) as error:
             log.error("%s failed: %s", call.action, error)
             return Outcome(FAILED, frozen({"reason": str(error)}), ok=False)
-        if _writes(view, decision):
+        if intent.kind != "read":
             self._known.clear()
         return outcome
 
@@ -173,7 +191,10 @@ class Driver:
         view = view.with_dialogue(decision.dialogue)
         if outcome is None or decision.act == "undone" or decision.task is None:
             return told(view, decision)
-        return result(view, decision.task, outcome.name, outcome.values)
+        task = decision.task
+        if decision.looked_up:
+            task = replace(task, intent=decision.looked_up)
+        return result(view, task, outcome.name, outcome.values)
 
     def _sources(self) -> Mapping[str, tuple[Choice, ...]]:
         """What is known at the moment; read again after each write."""
@@ -238,6 +259,22 @@ def open_driver(config: FlowsConfig, folder: Path) -> Driver:
         denied=config.denied,
         minutes=config.task_minutes,
     )
+
+
+def values_of(task: Task) -> Mapping[str, str]:
+    """The slots as an action takes them."""
+    return frozen({name: one.value for name, one in task.slots.items()})
+
+
+def look_up(view: View, task: Task, slot: str) -> Intent | None:
+    """A query that what is asked for may be picked from, when all it needs is known."""
+    flow = view.flow(task)
+    for name, follows in flow.follow.items():
+        query = flow.intents[name]
+        ready = set(query.required) <= set(task.slots) and query.kind == "read"
+        if follows == task.intent and ready and slot in view.intent(task).required:
+            return query
+    return None
 
 
 def _writes(view: View, decision: Decision) -> bool:

@@ -21,6 +21,8 @@ from assistant.mind.flows import TYPES, Book, Choice, Flow, Intent, Slot, Texts,
 
 SHIPPED = Path(__file__).resolve().parent / "flows"
 COMMON = "common.toml"
+SKELETON = SHIPPED / "skeleton.toml"
+"""what `flows new` writes; no flow of its own"""
 NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 FLOW_KEYS = ("id", "name", "nouns", "change", "follow", "slots", "intents")
@@ -76,7 +78,7 @@ def flow_files(folder: Path) -> list[Path]:
     """The flow files of a folder, in the order they are read. Raises ConfigError."""
     if not folder.is_dir():
         raise ConfigError(f"{folder}: there is no such folder of flows.")
-    return sorted(folder.glob("*.toml"))
+    return sorted(path for path in folder.glob("*.toml") if path != SKELETON)
 
 
 def read_flow(path: Path, actions: frozenset[str] | None = None) -> tuple[Flow | None, list[Fault]]:

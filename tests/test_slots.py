@@ -21,7 +21,7 @@ def choice(value: str, en: str = "", zh: str = "") -> Choice:
 
 def slot(kind: str, en: str = "", zh: str = "", **more: object) -> Slot:
     said = {"en": tuple(filter(None, en.split("|"))), "zh": tuple(filter(None, zh.split("|")))}
-    return Slot(en.split("|")[0] or kind, kind, words=said, **more)  # type: ignore[arg-type]
+    return Slot(en.partition("|")[0] or kind, kind, words=said, **more)  # type: ignore[arg-type]
 
 
 ITEMS = (
@@ -257,10 +257,11 @@ def test_recorded_sentences_hold_no_value(name: str) -> None:
 
 
 CASES_WORDS = tuple(
-    "two four ten 10 12 302 a A at from to past half quarter of in the no not sorry on for and "
-    "pm a.m. o'clock hours minutes tomorrow Friday next week May twelfth 12th euros $ € yuan box "
-    "people room window projector without reason: is yes please um remind me to toner paper oh - "
-    ", . : / % 2026-05-01 12/5 hundred thousand point 两 十 点 半 到 至 明天 下午 下周 一 二 号 月 块 "
-    "元 箱 个 不对 ， 。 不要 靠窗 靠场 三零二 会议室 小时 分钟 后 之前 提醒我 原因是 打印纸 差一刻 ： ２ 万 百".split()
+    """two four ten 10 12 302 a A at from to past half quarter of in the no not sorry on for and
+    pm a.m. o'clock hours minutes tomorrow Friday next week May twelfth 12th euros $ € yuan box
+    people room window projector without reason: is yes please um remind me to toner paper oh -
+    , . : / % 2026-05-01 12/5 hundred thousand point 两 十 点 半 到 至 明天 下午 下周 一 二 号 月
+    块 元 箱 个 不对 ， 。 不要 靠窗 靠场 三零二 会议室 小时 分钟 后 之前 提醒我 原因是 打印纸
+    差一刻 ： ２ 万 百""".split()
 )
 """pieces that random sentences are made of"""

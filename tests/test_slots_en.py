@@ -33,6 +33,7 @@ CASES = {
         ? seven hundred → -
         ? minus two → -
         ? Twenty-five, please. → 25
+        ? eight people at ten → 8
         ? none at all → -
     """,
     "money": """
@@ -137,6 +138,8 @@ CASES = {
         ? make it four → 16:00
         ? eight in the evening → 20:00
         ? twelve → 12:00
+        ? May 20 at 3 → 15:00
+        ? a three oh two at four → 16:00
     """,
     "range": """
         ten to twelve → 10:00-12:00
@@ -173,6 +176,11 @@ CASES = {
         three to four people → -
         I have two boys and four girls → -
         good afternoon → -
+        tonight → 18:00-22:00
+        this afternoon → 13:00-18:00
+        tomorrow 10 to 12 a big room → 10:00-12:00
+        May 12 to 14 → -
+        10 a.m. to 12 p.m. → 10:00-12:00
         ? the afternoon → 13:00-18:00
         ? two to four → 14:00-16:00
         ? um, two → 14:00-15:00
@@ -318,6 +326,10 @@ CASES = {
         remind me to call Anna tomorrow at three → call Anna
         remind me to water the plants at 5 pm → water the plants
         please remind me to buy milk on Friday → buy milk
+        remind me tomorrow at three to call Anna → call Anna
+        tomorrow at nine remind me to feed the cat → feed the cat
+        ? call Anna at five → call Anna
+        ? tomorrow → -
         remind me to fix the 3 o'clock bus plan → fix the 3 o'clock bus plan
     """,
     "thing": """

@@ -37,7 +37,9 @@ def test_every_type_has_a_reader() -> None:
 
 
 @given(text=TEXTS, language=LANGUAGES, name=st.sampled_from(sorted(SLOTS)), wanted=st.booleans())
-@example(text="99/99/9999 99:99 9999999999999999999999 euros", language="en", name="date", wanted=True)
+@example(
+    text="99/99/9999 99:99 9999999999999999999999 euros", language="en", name="date", wanted=True
+)
 @example(text="February 30th, ９９９９年９９月９９日", language="zh", name="date", wanted=True)
 @example(text="in 999 years", language="en", name="date", wanted=True)
 def test_m5_any_text_is_read_without_harm(
@@ -140,5 +142,7 @@ def test_durations_come_back(minutes: int, language: str) -> None:
         ("date", "some day", "en", "some day"),
     ],
 )
-def test_values_are_said_as_people_say_them(kind: str, value: str, language: str, said: str) -> None:
+def test_values_are_said_as_people_say_them(
+    kind: str, value: str, language: str, said: str
+) -> None:
     assert spoken(kind, value, language, NOW) == said

@@ -12,18 +12,22 @@ from assistant.mind.flows import Intent, Slot
 from assistant.mind.slots import SURE, Found, read
 from assistant.mind.view import MAX_EARLIER, View
 
+MORE_WORDS = 3
+MORE_CHARACTERS = 6
+"""of "and flour": more words are a sentence"""
 ORDER = (
     "code", "choice", "time_range", "date", "money", "duration", "quantity", "number", "time",
     "flag", "name", "text",
 )  # fmt: skip
 """Of two types that claim the same words, the earlier one gets them."""
+_SPAN = re.compile(r"\w\s*(?:\b(?:to|till|til|until|and)\b|[-–—到至])\s*\w", re.I)
 REST_EDGES = {
     "en": re.compile(
         r"^(?:(?:to|that|about|of|for|a|an|the|some|please|me|and|called|named|on|at|in|by|with)\b\s*)+"
         r"|(?:\s*\b(?:to|that|about|of|for|a|an|the|please|and|on|at|in|by|with|my|from|too|costing))+$",
         re.I,
     ),
-    "zh": re.compile(r"^[我的在到给把一个叫是，,、要]+|[的在到给把，,、。]+$"),
+    "zh": re.compile(r"^[我的在到把叫是，,、要]+|[的在到给把，,、。]+$"),
 }
 """Words at the edges of what is left that belong to what was taken out."""
 
@@ -82,26 +86,68 @@ def _overlaps(found: Found, spans: Iterable[tuple[int, int]]) -> bool:
     return any(found.start < end and start < found.end for start, end in spans)
 
 
+def _first_field(text: str, slots: Sequence[Slot], own: Slot, view: View) -> str:
+    """ "label printer, price: 200" is a label printer: the next field's name ends this one."""
+    names = [
+        re.escape(word)
+        for slot in slots
+        if slot is not own
+        for word in (*of(slot.words, view.language), slot.name)
+    ]
+    ends = re.search(rf"[,;，；]\s*(?:the )?(?:{'|'.join(names)})\b", text, re.I) if names else None
+    return text[: ends.start()].strip() if ends else text
+
+
+def covered(view: View, found: Read) -> float:
+    """The share of the words that are values, 0 to 1."""
+    letters = sum(char.isalnum() for char in view.text)
+    inside = sum(char.isalnum() for start, end in found.spans for char in view.text[start:end])
+    return inside / letters if letters else 0.0
+
+
 def begun(view: View, intent: Intent, cue: str, *, left: bool = True) -> Read:
     """The slots of a request that begins a task; `cue` is the pattern that recognised it.
 
     `left`: a slot that takes the rest gets it.
     """
     slots = slots_of(view, intent)
-    found = read_slots(view, slots, free=False)
+    loose = [slot.name for slot in slots if slot.type == "time_range" and _spans_time(view)]
+    found = read_slots(view, slots, loose)
     sure, maybe = dict(found.sure), dict(found.maybe)
     for slot in slots:
         if slot.type == "text" and slot.name not in sure:
             labelled = [value for value in _values(view, slot, wanted=False) if value.sure >= SURE]
-            if labelled and labelled[0].value:
-                sure[slot.name] = Filled(labelled[0].value, labelled[0].spoken, view.turn)
+            text = _first_field(labelled[0].value, slots, slot, view) if labelled else ""
+            if text:
+                sure[slot.name] = Filled(text, text, view.turn)
     for slot in slots if left else ():
         if slot.rest and slot.name not in sure and slot.name not in maybe:
             left = _rest(view, intent, found, cue)
-            if left:
+            if left and not view.common.whole("vague", left.lower()):
                 sure[slot.name] = Filled(left, left, view.turn)
             break
     return Read(sure, maybe, found.spans)
+
+
+def one_more(view: View, intent: Intent) -> Read:
+    """ "And flour": more of what was just added; only a few words, and no question."""
+    start = view.common.starts("more", view.plain)
+    rest = view.plain[start:].strip() if start else ""
+    size = len(rest) if view.language == "zh" else len(rest.split())
+    most = MORE_CHARACTERS if view.language == "zh" else MORE_WORDS
+    if not rest or size > most or "?" in view.text or "？" in view.text:
+        return NOTHING
+    for slot in slots_of(view, intent):
+        if slot.rest:
+            place = view.text.lower().rfind(rest)
+            span = (place, place + len(rest)) if place >= 0 else (0, 0)
+            return Read({slot.name: Filled(rest, rest, view.turn)}, {}, (span,))
+    return NOTHING
+
+
+def _spans_time(view: View) -> bool:
+    """ "ten to twelve": in a request it is a stretch of time, though no "from" stands before it."""
+    return _SPAN.search(view.text) is not None
 
 
 def _rest(view: View, intent: Intent, found: Read, cue: str) -> str:

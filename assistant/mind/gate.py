@@ -111,35 +111,43 @@ def _make_index(flows: Sequence[Flow], language: str) -> Index:
     return index
 
 
-def kinship(scene: Scene) -> dict[str, float]:
-    """Words that speak for the flow under way, and for the best of the others, by kind."""
+def kinship(scene: Scene) -> tuple[dict[str, float], dict[str, float]]:
+    """How many words speak for the flow under way, and for the best of the others, by kind."""
     index = _index((scene.flow, *scene.others), scene.language)
     sums: dict[tuple[str, str], float] = {}
     for term in set(terms(scene.text)):
         for flow, kind, weight in index.get(term, ()):
             for key in (kind, "all"):
                 sums[flow, key] = sums.get((flow, key), 0.0) + weight
-    result = {}
+    own, other = {}, {}
     for kind in (*KINDS, "all"):
-        own = sums.get((scene.flow.id, kind), 0.0)
-        other = max((sums.get((flow.id, kind), 0.0) for flow in scene.others), default=0.0)
-        result |= {f"own {kind}": own, f"other {kind}": other, f"lead {kind}": own - other}
-    return result
+        own[kind] = sums.get((scene.flow.id, kind), 0.0)
+        other[kind] = max((sums.get((flow.id, kind), 0.0) for flow in scene.others), default=0.0)
+    return own, other
 
 
 def features(scene: Scene) -> dict[str, float]:
-    """Name → value; most are 1.0 for a word that is there."""
+    """Name → value, about 1 for each family of features however long the words are."""
     words = terms(scene.text)
     acts = sorted(set(scene.acts))
-    found = dict.fromkeys(_grams("u", words, 3), 1.0)
-    found |= dict.fromkeys(_grams("s", terms(scene.said), 2), 1.0)
-    found |= dict.fromkeys((f"act {act}" for act in acts), 1.0)
+    found = _even(_grams("u", words, 3)) | _even(_grams("s", terms(scene.said), 2))
     found["acts " + " ".join(acts)] = 1.0
-    for act in acts:
-        found |= dict.fromkeys((f"act {act} u {word}" for word in words), 1.0)
+    found |= dict.fromkeys((f"act {act}" for act in acts), 1.0)
     found |= dict.fromkeys(_shape(scene, words), 1.0)
-    found |= {key: min(value, 3.0) for key, value in kinship(scene).items() if value}
+    own, other = kinship(scene)
+    for act in ("any", *acts):
+        found |= {f"lead {kind} {act}": _bound(own[kind] - other[kind], 2.0) for kind in own}
     return found
+
+
+def _bound(value: float, most: float) -> float:
+    return max(-most, min(most, value))
+
+
+def _even(names: Iterable[str]) -> dict[str, float]:
+    """Each name once, all together of length 1."""
+    found = dict.fromkeys(names, 0.0)
+    return dict.fromkeys(found, 1.0 / math.sqrt(len(found))) if found else found
 
 
 def _grams(mark: str, words: Sequence[str], most: int) -> Iterator[str]:
@@ -155,15 +163,12 @@ def _shape(scene: Scene, words: Sequence[str]) -> Iterator[str]:
         yield "head " + " ".join(words[:size])
     if scene.text.rstrip().endswith(("?", "？", "吗", "呢")):
         yield "question"
-    wanted = [name for name in scene.wanted if name in scene.fits]
-    yield "wanted fits" if wanted else "wanted missing" if scene.wanted else "nothing wanted"
+    if not scene.wanted:
+        yield "nothing wanted"
+    else:
+        yield "wanted fits" if set(scene.wanted) & set(scene.fits) else "wanted missing"
     fresh = [name for name in scene.fits if name not in scene.filled]
-    yield f"fits {min(len(scene.fits), 3)}"
-    yield f"fresh {min(len(fresh), 3)}"
-    intent = scene.flow.intents.get(scene.intent)
-    open_ = [name for name in intent.required if name not in scene.filled] if intent else []
-    yield f"open {min(len(open_), 3)}"
-    yield f"kind {intent.kind if intent else 'none'}"
+    yield f"fresh {min(len(fresh), 2)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,8 +230,8 @@ def topic_features(scene: Scene, topics: Mapping[str, Mapping[str, float]]) -> d
             sums[flow] = sums.get(flow, 0.0) + weight
     own = sums.get(scene.flow.id, 0.0)
     other = max((sums.get(flow.id, 0.0) for flow in scene.others), default=0.0)
-    found = {"topic own": own, "topic other": other, "topic lead": own - other}
-    return {key: max(-5.0, min(5.0, value)) for key, value in found.items() if value}
+    lead = _bound((own - other) / 2, 2.5)
+    return {f"topic {act}": lead for act in ("any", *scene.acts)}
 
 
 def learn_topics(

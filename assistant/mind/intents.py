@@ -20,6 +20,8 @@ _STATEMENT_ZH = re.compile(
 """Before a cue these make it a statement, not a request."""
 _PAST_ZH = re.compile(r"^(?:了|过)")
 PHRASE = 3
+OPENS = 4
+"""what a cue is worth more that the request begins with"""
 NOUN = 2
 
 
@@ -69,19 +71,24 @@ def _better(one: Match | None, other: Match) -> Match:
 def _places(
     patterns: tuple[str, ...], nouns: tuple[str, ...], view: View
 ) -> list[tuple[str, int, int]]:
+    opens = view.common.starts("opener", view.plain) or _fillers(view)
     return [
-        (hit.pattern, hit.start, hit.weight)
+        (hit.pattern, hit.start, hit.weight + OPENS * (hit.start <= opens + 1))
         for hit in hits(patterns, view.plain, view.language, nouns)
         if _requested(view, hit.start, hit.end)
     ]
 
 
+def _fillers(view: View) -> int:
+    return len(view.plain) - len(view.common.without_fillers(view.plain))
+
+
 def _requested(view: View, start: int, end: int) -> bool:
-    """The words before a cue leave it a request: "can you …", "tomorrow at ten …", "yes and …"."""
-    before = view.plain[:start]
+    """The words of its clause before a cue leave it a request: "can you …", "tomorrow at ten …"."""
+    before = view.plain[view.clause(start) : start]
     if view.language == "zh":
-        if _PAST_ZH.match(view.plain[end:]):
-            return False
+        if before.endswith("的") or _PAST_ZH.match(view.plain[end:]):
+            return False  # "A302的预订", "订了": a thing or a deed, not a request
         return not _STATEMENT_ZH.search(before.replace("我要", "").replace("我想", ""))
     return not before or not _STATEMENT.search(view.common.without("opener", before))
 

@@ -9,7 +9,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from assistant.mind.dialogue import CONFIRM, Dialogue, Filled, Task, frozen
-from assistant.mind.filling import Read, filled, inherited, mentioned, ordinal, read_slots
+from assistant.mind.filling import (
+    Read,
+    covered,
+    filled,
+    inherited,
+    mentioned,
+    one_more,
+    ordinal,
+    read_slots,
+)
 from assistant.mind.intents import Match, matches
 from assistant.mind.recall import recalled
 from assistant.mind.steps import advance, backed, begin, run
@@ -18,6 +27,8 @@ from assistant.mind.view import MAX_SUSPENDED, MAX_TRAIL, Decision, View
 CONTINUE = 0.35
 DETACH = 0.65
 """Between these the gate is unsure."""
+MOSTLY = 0.6
+"""share of the words that are values, from which they are nothing but values"""
 
 
 def decide(view: View) -> Decision:
@@ -58,14 +69,14 @@ def _collecting(view: View, task: Task) -> Decision:
 
 def _command(view: View, task: Task) -> Decision | None:
     """Cancel, start over, undo: they are never taken for a value."""
-    words, text = view.common, view.plain
-    if words.whole("cancel", text):
+    declines = task.asked in view.intent(task).offer and view.common.whole("no", view.plain)
+    if _is(view, "cancel") and not declines:
         dialogue = replace(view.dialogue, task=None, queue=())
         return Decision("cancelled", dialogue, task.name, True, task.slots, ("cancel",), task=task)
-    if words.whole("restart", text):
+    if _is(view, "restart"):
         again = Task(task.flow, task.intent, touched=view.stamp)
         return advance(view, again, ("start over",), act="restarted")
-    if words.whole("undo", text):
+    if _is(view, "undo"):
         if task.earlier:
             back = replace(
                 task, slots=task.earlier[-1], earlier=task.earlier[:-1], touched=view.stamp
@@ -73,6 +84,13 @@ def _command(view: View, task: Task) -> Decision | None:
             return advance(view, back, ("undo: the slots before",), act="undone")
         return _undo_done(view)
     return None
+
+
+def _is(view: View, name: str) -> bool:
+    """The words are that command, "no, …" before it or not."""
+    words, text = view.common, view.plain
+    no = words.starts("no", text)
+    return words.whole(name, text) or bool(no and words.whole(name, text[no:]))
 
 
 def _labelled(view: View, task: Task) -> Decision | None:
@@ -134,7 +152,8 @@ def _changes(view: View, task: Task) -> Read:
     """Values given beside or instead of a yes: "no, make it the afternoon", "with a projector"."""
     intent = view.intent(task)
     slots = [view.flow(task).slots[name] for name in intent.slots]
-    said = view.common.has("change", view.plain)
+    refuses = task.asked == CONFIRM and view.common.starts("no", view.plain) > 0
+    said = refuses or view.common.has("change", view.plain)
     loose = [slot.name for slot in slots if said and slot.type not in ("text", "flag", "name")]
     found = read_slots(view, [slot for slot in slots if slot.type != "text"], loose)
     news = {
@@ -165,11 +184,10 @@ def _is_answer(view: View, task: Task, match: Match) -> bool:
     slot = view.flow(task).slots.get(task.asked)
     if slot is None:
         return False
-    opening = len(view.plain) - len(view.common.without_fillers(view.plain))
     opened = view.common.starts("opener", view.plain)
-    at_start = match.start <= max(opening, opened) + 1
+    at_start = match.start <= opened + 1
     if slot.type in ("text", "name"):
-        return not at_start
+        return not (opened and at_start)
     wanted = bool(read_slots(view, [slot], [slot.name]).sure)
     return wanted and (match.intent.flow == task.flow or not at_start)
 
@@ -239,7 +257,7 @@ def _unclear(view: View, task: Task) -> Decision:
 
 
 def _open(view: View) -> Decision:
-    for step in (_undo, _resumed, _requested, _correction, _pick, recalled, _fits_suspended):
+    for step in (_undo, _resumed, recalled, _requested, _pick, _correction, _fits_suspended):
         decision = step(view)
         if decision is not None:
             return decision
@@ -247,9 +265,8 @@ def _open(view: View) -> Decision:
 
 
 def _undo(view: View) -> Decision | None:
-    words, text = view.common, view.plain
     last = view.dialogue.done[-1] if view.dialogue.done else None
-    if words.whole("undo", text) or (words.whole("cancel", text) and last and last.write):
+    if _is(view, "undo") or (_is(view, "cancel") and last and last.write):
         back = Decision("rollback", view.dialogue, why=("no task has anything to undo",))
         return _undo_done(view) or back
     return None
@@ -307,6 +324,8 @@ def _requested(view: View) -> Decision | None:
     found = [one for one in matches(view, last.task.flow if last else "") if backed(view, one)]
     if not found:
         return None
+    if not found[0].alone and (closer := _pick(view) or _correction(view)) is not None:
+        return closer
     return begin(view, found[0], (f"asks for it: {found[0].cue!r}",))
 
 
@@ -317,13 +336,15 @@ def _correction(view: View) -> Decision | None:
         return None
     change = view.flow(last.task).change.get(last.task.intent)
     said = view.common.has("change", view.plain)
-    if change is None or not (said or view.common.starts("followup", view.plain)):
+    if change is None:
         return None
     intent = view.flow(last.task).intents[change]
     slots = [view.flow(last.task).slots[name] for name in intent.slots]
     loose = [one.name for one in slots if said and one.type not in ("text", "flag", "name")]
     found = read_slots(view, [one for one in slots if one.type != "text"], loose)
-    if not found:
+    found = found or one_more(view, intent)
+    follows = said or view.common.starts("followup", view.plain) or covered(view, found) >= MOSTLY
+    if not found or not follows:
         return None
     before = {name: one for name, one in last.task.slots.items() if name in intent.slots}
     task = Task(last.task.flow, change, frozen(before), touched=view.stamp)
@@ -361,8 +382,7 @@ def _fits_suspended(view: View) -> Decision | None:
         if slot is None or slot.type in ("text", "name", "flag"):
             continue
         found = read_slots(view, [slot], [slot.name])
-        spans = sum(end - start for start, end in found.spans)
-        if found.sure and spans >= 0.6 * len(view.text.strip(" .,!?。！，")):
+        if found.sure and covered(view, found) >= MOSTLY:
             kept = tuple(one for one in view.dialogue.suspended if one is not task)
             view = view.with_dialogue(replace(view.dialogue, suspended=kept))
             return advance(view, filled(view, task, found), ("fits a task that waits",))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from assistant.mind.cues import hits, of
 from assistant.mind.dialogue import Done, Task
-from assistant.mind.filling import mentioned
+from assistant.mind.filling import mentioned, read_slots
 from assistant.mind.view import Decision, View
 
 
@@ -17,7 +17,7 @@ def recalled(view: View) -> Decision | None:
     for about in _candidates(view):
         task = about.task if isinstance(about, Done) else about
         name = _slot_asked(view, task)
-        if name:
+        if name and not _tells_other(view, task):
             return Decision(
                 "recall",
                 view.dialogue,
@@ -30,6 +30,17 @@ def recalled(view: View) -> Decision | None:
                 slot=name,
             )
     return None
+
+
+def _tells_other(view: View, task: Task) -> bool:
+    """The question holds a value that the task does not have: it asks for something new."""
+    slots = [slot for slot in view.flow(task).slots.values() if slot.type not in ("text", "name")]
+    found = read_slots(view, slots).sure
+    return any(
+        name not in task.slots or task.slots[name].value != one.value
+        for name, one in found.items()
+        if view.flow(task).slots[name].type != "flag"
+    )
 
 
 def _candidates(view: View) -> Iterator[Task | Done]:
@@ -47,7 +58,7 @@ def _candidates(view: View) -> Iterator[Task | Done]:
 
 
 def _slot_asked(view: View, task: Task) -> str:
-    """The filled slot whose words stand in the question, best within what asks ("what time was")."""
+    """The filled slot that the question names, best within what asks ("what time was")."""
     asks = [(hit.start, hit.end) for hit in view.common.places("recall", view.plain)]
     best, most = "", 0
     for name in task.slots:

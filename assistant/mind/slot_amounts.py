@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 from functools import cache
 
 from assistant.mind.slot_view import Candidate, View, either, words
 
 _NUMBER = r"(?<![\w:/-])(?<!\d[.,])(?:\d{1,3}(?:,\d{3})+|\d{1,12})(?:\.\d{1,4})?(?![\d:/]|[.,]\d)"
-_ZH_NUMBER = r"(?<![a-z\d:/-])(?<!\d[.,])(?:\d{1,3}(?:,\d{3})+|\d{1,12})(?:[.点]\d{1,4})?(?![\d:/]|[.,]\d)"
+_ZH_NUMBER = (
+    r"(?<![a-z\d:/-])(?<!\d[.,])(?:\d{1,3}(?:,\d{3})+|\d{1,12})(?:[.点]\d{1,4})?(?![\d:/]|[.,]\d)"
+)
 
 
 def plain_number(value: Decimal) -> str:
@@ -29,7 +31,7 @@ def _number(said: str) -> Decimal | None:
 # ── numbers ──
 
 
-def read_numbers(view: View, wanted: bool, taken: list[tuple[int, int]]) -> Iterator[Candidate]:
+def read_numbers(view: View, wanted: bool, taken: Sequence[tuple[int, int]]) -> Iterator[Candidate]:
     """Every number outside the spans that are taken (dates, times, sums of money, codes)."""
     rules = _counts(view.language)
     for match in rules[0].finditer(view.digits):
@@ -50,12 +52,12 @@ def _one(view: View, match: re.Match[str], wanted: bool, rules: _Counts) -> Cand
     if match["minus"]:
         value = -value
     _, cue, counted, pronoun = rules
-    if not wanted:
-        cued = cue.search(view.digits, 0, match.start())
-        alone = match[0] == "1" and (pronoun.match(view.digits, match.end()) or not cued)
-        if alone or not (cued or counted.match(view.digits, match.end())):
-            return None
-    return view.candidate(plain_number(value), match, 1.0 if wanted else 0.9)
+    cued = cue.search(view.digits, 0, match.start())
+    alone = match[0] == "1" and (pronoun.match(view.digits, match.end()) or not cued)
+    plain = not alone and (cued or counted.match(view.digits, match.end()))
+    if plain or wanted:
+        return view.candidate(plain_number(value), match, 1.0 if plain else 0.95)
+    return None
 
 
 @cache
@@ -178,7 +180,7 @@ def read_quantities(view: View, wanted: bool) -> Iterator[Candidate]:
     ]
     yield from found
     if not found:
-        yield from read_numbers(view, wanted, [])
+        yield from read_numbers(view, wanted, ())
 
 
 @cache

@@ -88,32 +88,46 @@ _WORD = re.compile(r"[a-z\d]+(?:'[a-z]+)*")
 
 def _near_english(view: View, phrases: Phrases, wanted: bool) -> Iterator[Candidate]:
     from rapidfuzz.fuzz import ratio
+    from rapidfuzz.process import extract
 
-    tokens = [(m.group().replace("'", ""), m.start(), m.end()) for m in _WORD.finditer(view.plain)]
-    least = _NEAR_WANTED if wanted else _NEAR
+    least, cutoff = (_NEAR_WANTED, 50) if wanted else (_NEAR, 2 * _NEAR * 100 - 100)
     for phrase, value in phrases:
-        squashed = phrase.replace(" ", "").replace("-", "")
-        if not squashed.isascii() or not squashed.isalpha() or len(squashed) < 3:
+        squashed = _squashed(phrase)
+        if len(squashed) < 3 or (not wanted and len(squashed) <= _SHORT):
             continue
-        if not wanted and len(squashed) <= _SHORT:
-            continue
-        key, count = sound(squashed), phrase.count(" ") + 1
-        for size in range(max(1, count - 1), count + 2):
-            for at in range(len(tokens) - size + 1):
-                joined = "".join(token[0] for token in tokens[at : at + size])
-                if abs(len(joined) - len(squashed)) > len(squashed) // 2:
-                    continue
-                letters = ratio(joined, squashed, score_cutoff=50) / 100
-                if not letters:
-                    continue
-                heard = sound(joined)
-                if not wanted and len(squashed) <= _BRIEF and heard != key:
-                    continue
-                score = (letters + ratio(heard, key) / 100) / 2
-                if not _same_start(joined, squashed):
-                    score -= 0.1
-                if score >= least:
-                    yield Candidate(value, tokens[at][1], tokens[at + size - 1][2], score)
+        joined, spans = _windows(view, phrase.count(" ") + 1)
+        key = sound(squashed)
+        for said, letters, at in extract(
+            squashed, joined, scorer=ratio, score_cutoff=cutoff, limit=8
+        ):
+            heard = sound(said)
+            if not wanted and len(squashed) <= _BRIEF and heard != key:
+                continue
+            score = (letters + ratio(heard, key)) / 200
+            if not _same_start(said, squashed):
+                score -= 0.1
+            if score >= least:
+                yield Candidate(value, *spans[at], score)
+
+
+@lru_cache(maxsize=4096)
+def _squashed(phrase: str) -> str:
+    """Its letters, "" for what is not written in Latin letters alone."""
+    letters = phrase.replace(" ", "").replace("-", "")
+    return letters if letters.isascii() and letters.isalpha() else ""
+
+
+@lru_cache(maxsize=256)
+def _windows(view: View, count: int) -> tuple[tuple[str, ...], tuple[tuple[int, int], ...]]:
+    """Neighbouring words written together, one word fewer to one more than a phrase has."""
+    tokens = [(m.group().replace("'", ""), m.start(), m.end()) for m in _WORD.finditer(view.plain)]
+    joined, spans = [], []
+    for size in range(max(1, count - 1), count + 2):
+        for at in range(len(tokens) - size + 1):
+            part = tokens[at : at + size]
+            joined.append("".join(token[0] for token in part))
+            spans.append((part[0][1], part[-1][2]))
+    return tuple(joined), tuple(spans)
 
 
 def _same_start(one: str, other: str) -> bool:

@@ -20,7 +20,7 @@ class Grammar:
     joiner: re.Pattern[str]
     """between the sides of a span"""
     lead: re.Pattern[str]
-    """before a span: "from" """
+    """before a span: "from", or a day"""
     cue: re.Pattern[str]
     """before a bare hour: "at" """
     ending: re.Pattern[str]
@@ -85,13 +85,16 @@ def _english(language: str) -> Grammar:
             rf"(?![\d:/%€$£]|[.,]\d|st\b|nd\b|rd\b|th\b)){tail})"
         )
 
+    days = "|".join([*words(language)["days"], *words(language)["weekdays"]])
     fraction = r"half|a quarter|quarter|\d{1,2} minutes?|[12]?5|[12]0"
     table = _parts(language)
     return Grammar(
         time=pattern(fraction, fraction.removeprefix("half|")),
         atom=pattern(fraction, r"a quarter|quarter|\d{1,2} minutes?"),
         joiner=re.compile(rf"(?: ?[-~] ?|,? (?:(?P<and>and)|{either(language, 'range_words')}) )"),
-        lead=re.compile(r"\b(?:(?P<between>between)|from) $"),
+        lead=re.compile(
+            rf"\b(?:(?P<between>between)|from|(?P<day>{days}|(?<!good ){_any_part(language)})),? $"
+        ),
         cue=re.compile(rf"(?:\b{either(language, 'at')}|@)(?: (?:about|around|exactly))? $"),
         ending=re.compile(
             rf"(?=\s*(?:$|[^\w\s%€$£])|\s+(?:{either(language, 'after_range')}|"
@@ -136,7 +139,7 @@ def _chinese(language: str) -> Grammar:
         time=pattern(r"\d{1,2}(?!\d|[^\s,.!?;吧啊呢了])"),
         atom=pattern(r"\d{1,2}(?!\d|[^\s,.!?;吧啊呢了到至~-])"),
         joiner=re.compile(rf"(?P<and>(?!))?{joiner}"),
-        lead=re.compile(r"(?:从|在)(?P<between>(?!))?$"),
+        lead=re.compile(r"(?:从|在)(?P<between>(?!))?(?P<day>(?!))?$"),
         cue=re.compile(r"(?!)"),
         ending=_NEVER,
         counted=re.compile(rf"(?:{either(language, 'counted')}|{currencies})"),

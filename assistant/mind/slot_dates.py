@@ -2,7 +2,7 @@
 
 What was decided where speech leaves it open:
 - a bare weekday, "the 12th" or "May 12th" is the next one; the weekday of today means in a week;
-- "this Friday" is today if it is one, else the coming one; 这周五 is that of this week, even if past;
+- "this Friday" is today if it is one, else the coming one; 这周五 is of this week, even past;
 - "next Friday" and 下周五 are the one of the next week (weeks begin on Monday);
 - 12/5 is month/day, unless only day/month makes a date.
 """

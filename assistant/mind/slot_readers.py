@@ -6,9 +6,9 @@ Knows nothing of labels and corrections; they are heard in slots.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from datetime import datetime
-from functools import cache
+from collections.abc import Iterable, Iterator
+from datetime import date, datetime
+from functools import cache, lru_cache
 
 from assistant.mind.flows import Choice, Slot
 from assistant.mind.slot_amounts import read_money, read_numbers, read_quantities
@@ -18,7 +18,7 @@ from assistant.mind.slot_dates import read_dates
 from assistant.mind.slot_durations import lengths, read_durations
 from assistant.mind.slot_times import read_ranges, read_times
 from assistant.mind.slot_view import Candidate, View, either
-from assistant.mind.slot_words import GAP, read_flags, read_texts
+from assistant.mind.slot_words import read_flags, read_texts
 
 
 def overlap(one: Candidate, other: Candidate) -> bool:
@@ -49,19 +49,22 @@ def read_slot(
 def _see(
     slot: Slot, seen: View, now: datetime, every: tuple[Choice, ...], wanted: bool
 ) -> Iterable[Candidate]:
+    found: Iterable[Candidate]
     match slot.type:
         case "number":
-            found = read_numbers(seen, wanted, [] if wanted else _taken(seen, now))
+            found = _numbers(seen, now, wanted)
         case "date":
             found = read_dates(seen, now.date(), wanted)
         case "time":
-            found = read_times(seen, wanted, now)
+            found = _beside_dates(read_times(seen, wanted, now), seen, now.date())
+        case "time_range":
+            found = _beside_dates(read_ranges(seen, wanted), seen, now.date())
         case "flag":
             found = read_flags(seen, slot, wanted)
         case "code" | "choice":
             return _see_known(slot, seen, every, wanted)
         case "name" | "text":
-            found = read_texts(seen, slot, wanted)
+            found = read_texts(seen, slot, wanted, free_text(seen, now))
         case _:
             found = _SIMPLE[slot.type](seen, wanted)
     return found
@@ -69,7 +72,6 @@ def _see(
 
 _SIMPLE = {
     "money": read_money,
-    "time_range": read_ranges,
     "duration": read_durations,
     "quantity": read_quantities,
 }
@@ -88,48 +90,63 @@ def _has_codes(every: tuple[Choice, ...]) -> bool:
     return any(char.isdigit() for choice in every for char in choice.value)
 
 
-def _taken(seen: View, now: datetime) -> list[tuple[int, int]]:
+@lru_cache(maxsize=256)
+def _moments(seen: View, now: datetime) -> tuple[tuple[int, int], ...]:
+    """Where dates and times stand."""
+    spans = (*read_times(seen, False, now), *read_ranges(seen, False))
+    return (*_dates(seen, now.date()), *((item.start, item.end) for item in spans))
+
+
+@lru_cache(maxsize=256)
+def _dates(seen: View, today: date) -> tuple[tuple[int, int], ...]:
+    return tuple((item.start, item.end) for item in read_dates(seen, today, False))
+
+
+@lru_cache(maxsize=256)
+def _taken(seen: View, now: datetime) -> tuple[tuple[int, int], ...]:
     """Where numbers belong to dates, times, sums of money, lengths and codes."""
-    spans = [
-        *read_dates(seen, now.date(), False),
-        *read_times(seen, False, now),
-        *read_ranges(seen, False),
-        *read_money(seen, False),
-        *read_codes(seen, Slot("", "code"), (), False),
-    ]
-    return [(item.start, item.end) for item in spans] + [
-        seen.span(start, end) for start, end, _ in lengths(seen)
-    ]
+    spans = (*read_money(seen, False), *read_codes(seen, Slot("", "code"), (), False))
+    return (
+        *_moments(seen, now),
+        *((item.start, item.end) for item in spans),
+        *(seen.span(start, end) for start, end, _ in lengths(seen)),
+    )
 
 
-def without_moment(seen: View, slot: Slot, item: Candidate, now: datetime) -> Candidate:
-    """What stands in a gap without the date and time at its ends: "call Anna tomorrow at three"."""
-    if not any(GAP in word for word in slot.words.get(seen.language, ())) or item.sure < 1.0:
-        return item
-    spans = [
-        (found.start, found.end)
-        for found in (*read_dates(seen, now.date(), False), *read_times(seen, False, now),
-                      *read_ranges(seen, False))
-        if item.start <= found.start and found.end <= item.end
-    ]  # fmt: skip
-    loose = _loose(seen.language)
-    start, end = item.start, item.end
-    for begin, stop in sorted(spans, key=lambda span: -span[1]):
-        if begin > start and loose.fullmatch(seen.plain, stop, end):
-            end = begin
-            while match := loose.search(seen.plain, start, end):
-                if match.start() == match.end() or match.start() <= start:
-                    break
-                end = match.start()
-    for begin, stop in sorted(spans):
-        if stop < end and begin == start:
-            start = stop + len(seen.plain[stop:end]) - len(seen.plain[stop:end].lstrip(" ,"))
-    return Candidate(seen.text[start:end], start, end, item.sure) if start < end else item
+def _numbers(seen: View, now: datetime, wanted: bool) -> list[Candidate]:
+    """Numbers that are nothing else; if there are none, what was wanted may look like a time."""
+    found = list(read_numbers(seen, wanted, _taken(seen, now)))
+    return found or (list(read_numbers(seen, True, ())) if wanted else [])
+
+
+def _beside_dates(found: Iterable[Candidate], seen: View, today: date) -> Iterator[Candidate]:
+    """Times that are no part of a date: not the 12 of "May 12 at three"."""
+    for item in found:
+        inside = (
+            start <= item.start < end and (start < item.start or item.end < end)
+            for start, end in _dates(seen, today)
+        )
+        if not any(inside):
+            yield item
+
+
+@lru_cache(maxsize=256)
+def free_text(seen: View, now: datetime) -> str:
+    """The plain text with dates and times, and the words that tie them to it, blanked out."""
+    plain, before, after = seen.plain, *_ties(seen.language)
+    for start, end in _moments(seen, now):
+        if after.match(seen.plain, end):
+            continue
+        tie = before.search(seen.plain, 0, start)
+        start = tie.start() if tie else start
+        plain = plain[:start] + " " * (end - start) + plain[end:]
+    return plain
 
 
 @cache
-def _loose(language: str) -> re.Pattern[str]:
-    """What ties a date or a time to a text: "on", "at"."""
+def _ties(language: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """ "on" and "at" before a time; what follows a time that is part of a name: 三点的会."""
+    at = either(language, "at")
     if language == "zh":
-        return re.compile(rf"[\s,.!?]*{either(language, 'at')}?[\s,.!?]*$")
-    return re.compile(rf"[\s,.!?]*(?:\b(?:{either(language, 'at')}|on|in)\b)?[\s,.!?]*$")
+        return re.compile(rf"{at}$"), re.compile(r"的(?!时候)")
+    return re.compile(rf"\b(?:{at}|on|in) $"), re.compile(r"(?!)")

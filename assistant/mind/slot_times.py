@@ -91,7 +91,8 @@ def read_times(view: View, wanted: bool, now: datetime) -> Iterator[Candidate]:
     for said in _clocks(view, rules, rules.time):
         readings = _readings(said)
         if readings and _is_time(view, rules, said, wanted):
-            yield Candidate(clock(readings[0]), *view.span(said.start, said.end))
+            sure = 1.0 if _is_time(view, rules, said, False) else 0.9
+            yield Candidate(clock(readings[0]), *view.span(said.start, said.end), sure)
 
 
 def read_ranges(view: View, wanted: bool) -> Iterator[Candidate]:
@@ -124,7 +125,7 @@ def _pairs(view: View, rules: Grammar, clocks: list[Clock], wanted: bool) -> Ite
             continue
         span = _between(first, second)
         if span:
-            start = lead.start() if lead else first.start
+            start = lead.start() if lead and not lead["day"] else first.start
             yield Candidate(span, *view.span(start, second.end))
 
 

@@ -25,9 +25,9 @@ class Candidate:
     sure: float = 1.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class View:
-    """One text three times."""
+    """One text three times. Compared by identity, so that what was read of it can be kept."""
 
     text: str
     plain: str
@@ -203,7 +203,9 @@ def _chinese(plain: str) -> Iterator[tuple[int, int, str]]:
 def _numeral(run: str, fraction: bool) -> str:
     """ "一百二" → "120", "三零二" → "302", "" for what is no number or only about one ("三四")."""
     if all(char in _VALUES for char in run):
-        return "" if _ABOUT.fullmatch(run) and not fraction else "".join(_VALUES[char] for char in run)
+        return (
+            "" if _ABOUT.fullmatch(run) and not fraction else "".join(_VALUES[char] for char in run)
+        )
     if run[0] in "百千万亿" or run.startswith("幺"):
         return ""
     import cn2an

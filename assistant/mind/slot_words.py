@@ -71,22 +71,27 @@ def _yes_or_no(view: View) -> Iterator[Candidate]:
 # ── names and texts ──
 
 
-def read_texts(view: View, slot: Slot, wanted: bool) -> Iterator[Candidate]:
-    """What stands in the gap of one of the slot's words, after its label, or all there is."""
-    found = list(gaps(view, slot))
+def read_texts(view: View, slot: Slot, wanted: bool, free: str) -> Iterator[Candidate]:
+    """What stands in the gap of one of the slot's words, after its label, or all there is.
+
+    `free` is the plain text with dates and times blanked out: a slot whose words have a gap is
+    about something that happens at a time, which is no part of it ("call Anna tomorrow").
+    """
+    found = list(gaps(view, slot, free))
     found = found or list(_labelled(view, slot))
     if not found and wanted:
-        found = list(_whole(view, slot))
+        gapped = any(GAP in word for word in slot.words.get(view.language, ()))
+        found = list(_whole(view, slot, free if gapped else view.plain))
     yield from found
 
 
-def gaps(view: View, slot: Slot) -> Iterator[Candidate]:
+def gaps(view: View, slot: Slot, plain: str) -> Iterator[Candidate]:
     """ "remind me to {}" in "remind me to call Anna" → "call Anna"."""
     for word in slot.words.get(view.language, ()):
         if GAP not in word:
             continue
-        for match in _gap(word, view.language).finditer(view.plain):
-            start, end = _trim(view, *match.span("gap"), leads=False)
+        for match in _gap(word, view.language).finditer(plain):
+            start, end = _trim(plain, *match.span("gap"), _edges(view.language, False))
             if start < end:
                 yield Candidate(view.text[start:end], start, end)
                 return
@@ -109,16 +114,18 @@ def _labelled(view: View, slot: Slot) -> Iterator[Candidate]:
     label = label_pattern(slot, view.language, strict=True)
     match = label.search(view.plain) if label else None
     if match:
-        start, end = _trim(view, match.end(), _clause_end(view, match.end()))
+        end = _clause_end(view, match.end())
+        start, end = _trim(view.plain, match.end(), end, _edges(view.language, True))
         if start < end:
             yield Candidate(view.text[start:end], start, end)
 
 
-def _whole(view: View, slot: Slot) -> Iterator[Candidate]:
-    start, end = _trim(view, 0, len(view.plain))
+def _whole(view: View, slot: Slot, plain: str) -> Iterator[Candidate]:
+    edges = _edges(view.language, True)
+    start, end = _trim(plain, 0, len(plain), edges)
     label = label_pattern(slot, view.language, strict=False)
-    if label and (match := label.match(view.plain, start)):
-        start, end = _trim(view, match.end(), end)
+    if label and (match := label.match(plain, start)):
+        start, end = _trim(plain, match.end(), end, edges)
     if start < end:
         yield Candidate(view.text[start:end], start, end, 0.9)
 
@@ -151,10 +158,12 @@ def label_pattern(slot: Slot, language: str, *, strict: bool) -> re.Pattern[str]
     return _label_words(tuple(said), language, strict)
 
 
-def _trim(view: View, start: int, end: int, *, leads: bool = True) -> tuple[int, int]:
-    """Without fillers and politeness at both ends, lead-ins and quotation marks."""
-    lead, tail = _edges(view.language, leads)
-    plain = view.plain
+_Edges = tuple[re.Pattern[str], re.Pattern[str]]
+
+
+def _trim(plain: str, start: int, end: int, edges: _Edges) -> tuple[int, int]:
+    """Without fillers, politeness, lead-ins and quotation marks at both ends."""
+    lead, tail = edges
     while match := lead.match(plain, start, end):
         if match.end() == start or match.end() >= end:
             break
@@ -171,7 +180,7 @@ def _trim(view: View, start: int, end: int, *, leads: bool = True) -> tuple[int,
 
 
 @cache
-def _edges(language: str, leads: bool) -> tuple[re.Pattern[str], re.Pattern[str]]:
+def _edges(language: str, leads: bool) -> _Edges:
     lead = either(language, "fillers", "polite")
     if leads:
         lead = "|".join([either(language, "text_leads"), either(language, "leads"), lead])

@@ -15,7 +15,7 @@ from functools import cache
 
 from assistant.mind import slot_spoken
 from assistant.mind.flows import Choice, Slot
-from assistant.mind.slot_readers import overlap, read_slot, without_moment
+from assistant.mind.slot_readers import overlap, read_slot
 from assistant.mind.slot_view import Candidate, View, either, view
 from assistant.mind.slot_words import GAP, gaps, label_pattern
 
@@ -59,7 +59,7 @@ def read(
     every = (*slot.choices, *known)
     found = read_slot(slot, seen, now, every, wanted)
     if slot.type in ("name", "text"):
-        return [_found(seen, without_moment(seen, slot, item, now)) for item in found]
+        return [_found(seen, item) for item in found]
     found = _corrected(seen, slot, now, every, found)
     named = _labelled(seen, slot, now, every)
     if named:
@@ -86,7 +86,7 @@ def _found(seen: View, item: Candidate) -> Found:
 def _labelled(seen: View, slot: Slot, now: datetime, every: tuple[Choice, ...]) -> list[Candidate]:
     """Values that stand right after the slot's own word, as sure as can be."""
     if any(GAP in word for said in slot.words.values() for word in said):
-        named = [item for item in gaps(seen, slot) if item.end > item.start]
+        named = [item for item in gaps(seen, slot, seen.plain) if item.end > item.start]
         found = [_tail(seen, slot, now, every, item.start, item.end) for item in named]
         if any(found):
             return [item for item in found if item]

@@ -9,6 +9,7 @@ from assistant.mind.cues import compiled
 from assistant.mind.intents import matches
 from assistant.mind.view import MAX_QUEUE, View
 
+_CONDITION_END = re.compile(r"[,，]\s*(?:then\b\s*)?")
 _EDGES = " ,;:.!，；。、"
 
 
@@ -31,6 +32,8 @@ def split(view: View) -> Parts:
 
 
 def _pieces(view: View, text: str) -> list[str]:
+    if view.common.starts("if", view.plain) and (cut := _CONDITION_END.search(text)):
+        return [text[: cut.start()].strip(_EDGES), text[cut.end() :].strip(_EDGES)]
     text = _from_marker("first", view, text)
     marks = sorted(
         {

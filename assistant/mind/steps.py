@@ -28,7 +28,9 @@ def begin(view: View, match: Match, why: tuple[str, ...]) -> Decision:
     """A new task; the one under way waits."""
     intent = match.intent
     read = begun(view, intent, match.cue)
-    sure = {**read.sure, **picked(view, intent, read.sure)}
+    # What was not heard surely is taken, as a query harms nothing and a write is read back.
+    sure = {**read.sure, **read.maybe}
+    sure = {**sure, **picked(view, intent, sure)}
     sure = {**inherited(view, intent, sure), **sure}
     dialogue = view.dialogue
     if dialogue.task is not None and dialogue.task.name != intent.full:
@@ -41,7 +43,7 @@ def begin(view: View, match: Match, why: tuple[str, ...]) -> Decision:
         intent.name,
         frozen(sure),
         offered=offered,
-        maybe=frozen(read.maybe),
+        changed=bool(read.maybe),
         touched=view.stamp,
     )
     return advance(view.with_dialogue(dialogue), task, why, continued=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -12,6 +13,7 @@ from assistant.mind.cues import Common, plain
 from assistant.mind.dialogue import Call, Dialogue, Done, Filled, Task, frozen
 from assistant.mind.flows import Book, Choice, Flow, Intent, Known, Slot
 
+_CLAUSE_END = re.compile(r"[,;:.!?，；：。！？](?!\d)")
 MAX_SUSPENDED = 4
 MAX_DONE = 6
 MAX_TRAIL = 20
@@ -44,6 +46,16 @@ class View:
     def plain(self) -> str:
         """The text as cues see it."""
         return plain(self.text, self.language)
+
+    @cached_property
+    def _clauses(self) -> tuple[int, ...]:
+        """Where the clauses begin in the plain text."""
+        ends = (match.end() for match in _CLAUSE_END.finditer(self.text))
+        return tuple(len(plain(self.text[:end], self.language)) for end in ends)
+
+    def clause(self, place: int) -> int:
+        """Where the clause begins that a place of the plain text lies in."""
+        return max((start for start in self._clauses if start <= place), default=0)
 
     @cached_property
     def common(self) -> Common:
@@ -103,6 +115,8 @@ class Decision:
     """what is asked about, taken up again or undone"""
     confirmed: bool = False
     """the user said yes to exactly these values"""
+    looked_up: str = ""
+    """the query of the flow that was carried out to name values to choose from"""
     slot: str = ""
     """which slot is asked for or recalled"""
 

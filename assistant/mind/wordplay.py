@@ -85,22 +85,23 @@ def told(
     """
     texts = intent.say[outcome]
     said = {
-        name: _rows(intent, value, language, speak)
-        if name == EACH
-        else SEPARATOR.join(speak(name, item) for item in value.split(SEPARATOR))
+        name: _rows(intent, value, language, speak) if name == EACH else _said(name, value, speak)
         for name, value in values.items()
     }
     return wording(texts.get(language) or texts["en"], said, language)
 
 
+def _said(name: str, value: str, speak: Speak) -> str:
+    return SEPARATOR.join(speak(name, item) for item in value.split(SEPARATOR))
+
+
 def _rows(intent: Intent, value: str, language: str, speak: Speak) -> str:
     texts = intent.say[EACH]
     template = texts.get(language) or texts["en"]
-    said = [
-        wording(template, {name: speak(name, text) for name, text in row.items()}, language)
-        for row in json.loads(value)
-    ]
-    return joined(said, language)
+    rows = (
+        {name: _said(name, text, speak) for name, text in row.items()} for row in json.loads(value)
+    )
+    return joined([wording(template, row, language) for row in rows], language)
 
 
 def _count(value: str) -> float:

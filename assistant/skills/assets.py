@@ -42,7 +42,7 @@ def look_up(db: Database, slots: Mapping[str, str], now: datetime) -> Outcome:
     return Outcome("ok", values)
 
 
-@action("assets.register", ("ok", "nothing", "future"), ("asset", "price", "date", "years"))
+@action("assets.register", ("ok", "nothing", "future"), ("asset_number", "price", "date", "years"))
 def register(db: Database, slots: Mapping[str, str], now: datetime) -> Outcome:
     """Take an asset into the books, bought today unless a day was said."""
     price, currency = money(slots, "price")

@@ -14,7 +14,7 @@ from assistant.mind.flows import Choice
 from assistant.skills.office import clean, rows, run, writing
 from assistant.skills.registry import Outcome, action, source
 
-LISTS = ("shopping", "todo")
+LISTS = ("shopping", "to-do")
 """the first is meant when none is named"""
 
 
@@ -49,13 +49,13 @@ def show(db: Database, slots: Mapping[str, str], now: datetime) -> Outcome:
     full = {name: items for name in wanted if (items := [r["item"] for r in _standing(db, name)])}
     if not full:
         return Outcome("none")
-    items = tuple(item for some in full.values() for item in some)
-    values = {"items": "|".join(items), "count": str(len(items)), "list": next(iter(full))}
+    every = tuple(item for some in full.values() for item in some)
+    values = {"items": "|".join(every), "count": str(len(every)), "list": next(iter(full))}
     if len(full) == 1:
-        return Outcome("ok", values, {"item": items})
+        return Outcome("ok", values, {"item": every})
     each = [{"list": name, "items": "|".join(some)} for name, some in full.items()]
     return Outcome(
-        "several", {**values, "each": json.dumps(each, ensure_ascii=False)}, {"item": items}
+        "several", {**values, "each": json.dumps(each, ensure_ascii=False)}, {"item": every}
     )
 
 
