@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -91,7 +92,7 @@ def _why(session: Chat, *, as_json: bool) -> Iterator[str]:
     turn = session.mind.turns.last
     if turn is None:
         return
-    before, after = turn.state_before, session.mind.conversation.state.to_dict()
+    before, after = dict(turn.state_before), session.mind.conversation.state.to_dict()
     if as_json:
         record = {"event": "why", "before": before, "decisions": turn.decisions, "after": after}
         yield json.dumps(record, ensure_ascii=False)
@@ -99,10 +100,28 @@ def _why(session: Chat, *, as_json: bool) -> Iterator[str]:
     for one in turn.decisions or [{"act": "model", "intent": "", "why": ["no flows"]}]:
         slots = ", ".join(f"{name}={value}" for name, value in one.get("slots", {}).items())
         yield f"{one['act']} {one['intent']} ({slots}): {'; '.join(one['why'])}"
+    for state in (before, after):
+        state["dialogue"] = _tasks(state["dialogue"])
     for name in after:
-        if before.get(name) != after[name]:
-            yield f"  {name}: {json.dumps(before.get(name), ensure_ascii=False)}"
+        if before[name] != after[name]:
+            yield f"  {name}: {json.dumps(before[name], ensure_ascii=False)}"
             yield f"    -> {json.dumps(after[name], ensure_ascii=False)}"
+
+
+def _tasks(dialogue: dict[str, Any]) -> dict[str, Any]:
+    """The tasks of a state, as a person wants to see them."""
+
+    def brief(task: dict[str, Any] | None) -> str:
+        if not task:
+            return ""
+        slots = ", ".join(f"{name}={one['value']}" for name, one in task["slots"].items())
+        return f"{task['flow']}.{task['intent']}({slots}) {task['asked']}".strip()
+
+    return {
+        "task": brief(dialogue["task"]),
+        "suspended": [brief(task) for task in dialogue["suspended"]],
+        "done": [f"{brief(one['task'])}: {one['outcome']}" for one in dialogue["done"]],
+    }
 
 
 def _lines(typing: bool) -> Iterator[str]:

@@ -48,6 +48,7 @@ class AsrConfig:
     compute_type: str = "auto"
     threads: int = 0
     beam_size: int = 2
+    hotwords: bool = True
     no_speech_threshold: float = 0.6
     log_prob_threshold: float = -1.0
     min_speech_share: float = 0.15

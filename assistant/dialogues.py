@@ -21,6 +21,7 @@ from assistant import skills
 from assistant.config import FlowsConfig
 from assistant.errors import AssistantError
 from assistant.flowbook import load_book
+from assistant.mind import cues
 from assistant.mind.dialogue import Call, Dialogue, Done, Task, frozen
 from assistant.mind.flows import Book, Choice, Intent
 from assistant.mind.gate import Gate, Scene
@@ -128,6 +129,7 @@ class Driver:
     def warm(self) -> None:
         """Load what the first turn would wait for: word lists, sounds, compiled patterns."""
         for language, text in (("en", "book a meeting room"), ("zh", "订会议室")):
+            cues.warm(self._book, language)
             view = View(Dialogue(), text, language, 1, datetime(2000, 1, 3), self._book)
             decision = decide(view)
             decide(replace(view, dialogue=decision.dialogue, text=WARM[language]))
@@ -182,7 +184,7 @@ class Driver:
             log.error("%s failed: %s", call.action, error)
             return Outcome(FAILED, frozen({"reason": str(error)}), ok=False)
         if intent.kind != "read":
-            self._known.clear()
+            self._known = {}
         return outcome
 
     def _told(self, view: View, decision: Decision, outcome: Outcome | None) -> str:

@@ -21,7 +21,7 @@ from assistant.flowbook import (
     read_common,
     read_flow,
 )
-from assistant.mind.flows import Flow, Intent
+from assistant.mind.flows import Flow, Intent, Texts
 from assistant.mind.wordplay import EACH, places, slot_of
 from assistant.skills.registry import OUTCOMES, VALUES
 
@@ -126,7 +126,7 @@ def _gaps(
     flow: Flow, intent: Intent, values: Sequence[str]
 ) -> Iterator[tuple[tuple[str, ...], str]]:
     """Places in sentences that neither a slot nor the action fills."""
-    texts = {("confirm",): intent.confirm, ("title",): intent.title}
+    texts: dict[tuple[str, ...], Texts] = {("confirm",): intent.confirm, ("title",): intent.title}
     texts |= {("say", name): said for name, said in intent.say.items()}
     for where, said in texts.items():
         for language, text in said.items():

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import codecs
 import ctypes
-import os
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -19,6 +18,7 @@ import numpy as np
 
 from assistant.chat import ChatTemplate, common_prefix
 from assistant.config import LlmConfig
+from assistant.cores import physical_cores
 from assistant.errors import ModelError
 from assistant.stages import Cancel, Message
 from assistant.workers import Activity, Lock
@@ -67,21 +67,6 @@ def _library() -> Any:
         lib.llama_log_set(hook, ctypes.c_void_p(0))
         lib.llama_backend_init()
     return lib
-
-
-def physical_cores() -> int:
-    """Cores this process may use, hyper-threads counted once; at least 1."""
-    allowed: set[int] = set(range(os.cpu_count() or 1))
-    if hasattr(os, "sched_getaffinity"):
-        allowed = os.sched_getaffinity(0)
-    cores = set()
-    for cpu in allowed:
-        siblings = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
-        try:
-            cores.add(siblings.read_text())
-        except OSError:
-            cores.add(str(cpu))
-    return max(1, len(cores))
 
 
 class Weights:

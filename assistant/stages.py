@@ -51,6 +51,9 @@ class Recognizer(Protocol):
 
     def transcribe(self, audio: Audio, *, speech_share: float = 1.0) -> Transcript: ...
 
+    def expect(self, words: Sequence[str]) -> None:
+        """Names, codes and choices likely to be said next, likeliest first; from any thread."""
+
 
 class LanguageModel(Protocol):
     """One context on the weights: it remembers the prompt it has already evaluated."""

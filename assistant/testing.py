@@ -122,6 +122,11 @@ class ScriptedRecognizer:
         self._language = language
         self.heard: list[Audio] = []
         """what was handed in"""
+        self.expected: list[tuple[str, ...]] = []
+        """words of every `expect`"""
+
+    def expect(self, words: Sequence[str]) -> None:
+        self.expected.append(tuple(words))
 
     def enqueue(self, *answers: str | Transcript | Exception) -> None:
         self._answers.extend(answers)

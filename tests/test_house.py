@@ -15,9 +15,9 @@ HOUSE = ROOT / "assistant"
 FILES = sorted(HOUSE.rglob("*.py"))
 
 LEVELS = [
-    {"errors", "wording", "workers", "events", "speakable"},
+    {"cores", "errors", "wording", "workers", "events", "speakable"},
     {"stages", "config", "clock", "options"},
-    {"weights", "chat", "evidence", "languages"},
+    {"weights", "chat", "evidence", "expected", "languages"},
     {"weights_fetch", "audio", "vad", "endpoint", "llm", "asr", "tts", "mind"},
     {"weights_pull", "snapshots", "flowbook", "flow_train"},
     {"memory", "mouth", "ears", "skills"},

@@ -9,6 +9,7 @@ from tests.test_slots import best
 CASES = {
     "number": """
         for eight people → 8
+        for twelve → 12
         we are twelve people → 12
         order a hundred and twenty → 120
         I need a dozen → 12
@@ -54,11 +55,16 @@ CASES = {
         30 euros, no, 40 euros → 40 EUR
         30 euros, sorry, 40 → 40
         $2k → 2000 USD
-        I spent fifty → -
+        I spent fifty → 50
+        submit an expense of 80 → 80
+        I paid for three people → -
         the amount is fifty → 50
         ? fifty → 50
         ? about 23.50 → 23.5
         ? it was fifty bucks → 50 USD
+        23,50 euros → 23.5 EUR
+        ten fifty euros → 10.5 EUR
+        ? twenty-three fifty → 23.5
         ? twelve hundred → 1200
     """,
     "date": """
@@ -130,9 +136,14 @@ CASES = {
         at 5 euros → -
         three to four people → -
         25:00 → -
+        I paid 23.50 for lunch → -
+        it is for twelve → -
+        ? I have three dogs at home and a garden → -
         ? two → 14:00
         ? nine → 09:00
         ? two thirty → 14:30
+        ? nine-thirty → 09:30
+        at 1400 → 14:00
         ? ten oh five → 10:05
         ? half past nine, please → 09:30
         ? make it four → 16:00
@@ -180,6 +191,11 @@ CASES = {
         this afternoon → 13:00-18:00
         tomorrow 10 to 12 a big room → 10:00-12:00
         May 12 to 14 → -
+        10am-12pm → 10:00-12:00
+        noon to two → 12:00-14:00
+        1400 to 1600 hours → 14:00-16:00
+        8.30 to 10 → 08:30-10:00
+        two hours starting at 3 → 15:00-17:00
         10 a.m. to 12 p.m. → 10:00-12:00
         ? the afternoon → 13:00-18:00
         ? two to four → 14:00-16:00
@@ -204,6 +220,7 @@ CASES = {
         100 boxes → 100 box
         two packs of paper → 2 pack
         a dozen bottles → 12 bottle
+        it costs 800 dollars → -
         three reams please → 3 ream
         ? fifty → 50
     """,
@@ -229,6 +246,9 @@ CASES = {
         I have a 10 minute break → -
         302 → -
         Z999 → -
+        A302, no, b two ten → B210
+        room 8302 → A302
+        V210 → B210
         ? 302 → A302
         ? three oh two → A302
         ? two ten please → B210
@@ -266,6 +286,7 @@ CASES = {
         we need more keybords → keyboards
         do we have lamps → desk lamps
         monitor → monitors
+        printer paper, no, tona → toner
         ? tona → toner
         ? toners → toner
         ? penz → pens
@@ -298,6 +319,9 @@ CASES = {
         ? no thanks → no
         ? not really → no
         ? I don't mind → -
+        ? no, there is nothing to show this time → no
+        ? yes I would like one if there is any → yes
+        ? there is no coffee left in the kitchen today → -
         ? sure, why not → yes
     """,
     "projector": """

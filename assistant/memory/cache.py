@@ -154,7 +154,9 @@ class Conversation:
             else:
                 target, self._back = self._past[place], self._back + 1
             before = self._state
-            self._state = replace(target, version=before.version + 1)
+            # What was carried out stays carried out: only its own inverse takes that back.
+            tasks = replace(target.dialogue, done=before.dialogue.done)
+            self._state = replace(target, version=before.version + 1, dialogue=tasks)
             self._known = self._guessed()
             return self._state, submit(before, self._state)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from assistant.mind.flows import Book, Words
 
@@ -38,7 +38,7 @@ def plain(text: str, language: str) -> str:
     return text.replace(" ", "") if language == "zh" else text
 
 
-@lru_cache(maxsize=4096)
+@cache
 def compiled(pattern: str, language: str, nouns: tuple[str, ...] = ()) -> re.Pattern[str]:
     """A pattern for `plain` text. ValueError when its brackets do not match."""
     wide = language == "zh"
@@ -73,8 +73,8 @@ def _longest(nouns: Sequence[str]) -> list[str]:
     return sorted((noun.lower() for noun in nouns), key=len, reverse=True)
 
 
-@lru_cache(maxsize=1024)
-def _any(patterns: tuple[str, ...], language: str, nouns: tuple[str, ...]) -> re.Pattern[str]:
+@cache
+def any_of(patterns: tuple[str, ...], language: str, nouns: tuple[str, ...]) -> re.Pattern[str]:
     """All patterns at once: most texts hold none of them, and that is soon known."""
     bodies = (compiled(pattern, language, nouns).pattern for pattern in patterns)
     return re.compile("|".join(f"(?:{body})" for body in bodies) or r"(?!)")
@@ -85,7 +85,7 @@ def hits(
     patterns: tuple[str, ...], text: str, language: str, nouns: tuple[str, ...] = ()
 ) -> tuple[Hit, ...]:
     """All places of all patterns in a `plain` text, the most telling first."""
-    if not _any(patterns, language, nouns).search(text):
+    if not any_of(patterns, language, nouns).search(text):
         return ()
     found = []
     for pattern in patterns:
@@ -94,16 +94,39 @@ def hits(
     return tuple(sorted(found, key=lambda hit: (-hit.weight, hit.start)))
 
 
-@lru_cache(maxsize=4096)
+@cache
 def weight(pattern: str, language: str) -> int:
     """Words a pattern names at least; of alternatives one counts."""
     flat = re.sub(r"\(([^()|]*)[^()]*\)", r"\1", pattern).replace("*", " ")
     return len(re.sub(r"\s", "", flat)) if language == "zh" else len(flat.split())
 
 
+def warm(book: Book, language: str) -> None:
+    """Compile what the first turns would wait for."""
+    for words in book.common.values():
+        any_of(of(words, language), language, ())
+    for flow in book.flows.values():
+        nouns = of(flow.nouns, language)
+        any_of(nouns, language, ())
+        for intent in flow.intents.values():
+            any_of(of(intent.cues, language), language, nouns)
+            any_of(of(intent.phrases, language), language, nouns)
+        for slot in flow.slots.values():
+            any_of(of(slot.words, language), language, ())
+
+
 def of(words: Words, language: str) -> tuple[str, ...]:
     """What is said in a language; () when the data has nothing for it."""
     return tuple(words.get(language, ()))
+
+
+@lru_cache(maxsize=4096)
+def longest(phrases: tuple[str, ...], language: str, text: str) -> int:
+    """How far the longest of the phrases reaches that the `plain` text begins with."""
+    if not any_of(phrases, language, ()).match(text):
+        return 0
+    found = (compiled(phrase, language).match(text) for phrase in phrases)
+    return max((match.end() for match in found if match), default=0)
 
 
 class Common:
@@ -114,31 +137,24 @@ class Common:
         self._language = language
 
     def phrases(self, name: str) -> tuple[str, ...]:
-        return of(self._book.common.get(name, {}), self._language)
+        words = self._book.common.get(name)
+        return tuple(words.get(self._language, ())) if words else ()
 
     def has(self, name: str, text: str) -> bool:
         """One of the phrases stands somewhere in the `plain` text."""
-        return _any(self.phrases(name), self._language, ()).search(text) is not None
+        return any_of(self.phrases(name), self._language, ()).search(text) is not None
 
     def starts(self, name: str, text: str) -> int:
         """Where the phrase ends that the text begins with (after fillers); 0 when none does."""
         rest = self.without_fillers(text)
-        end = self._longest(name, rest)
+        end = longest(self.phrases(name), self._language, rest)
         return len(text) - len(rest) + end if end else 0
-
-    def _longest(self, name: str, text: str) -> int:
-        """How far the longest of the phrases reaches that the text begins with."""
-        phrases = self.phrases(name)
-        if not _any(phrases, self._language, ()).match(text):
-            return 0
-        found = (compiled(phrase, self._language).match(text) for phrase in phrases)
-        return max((match.end() for match in found if match), default=0)
 
     def whole(self, name: str, text: str) -> bool:
         """The text is one of the phrases and nothing else, but for fillers and politeness."""
         rest = self._bare(text)
         while rest:
-            end = self._longest(name, rest)
+            end = longest(self.phrases(name), self._language, rest)
             if not end:
                 return False
             rest = self._bare(rest[end:])
@@ -148,7 +164,7 @@ class Common:
 
     def without_fillers(self, text: str) -> str:
         """The text from its first telling word on."""
-        while end := self._longest("filler", text):
+        while end := longest(self.phrases("filler"), self._language, text):
             text = text[end:].lstrip()
         return text
 
@@ -158,13 +174,13 @@ class Common:
     def without(self, name: str, text: str) -> str:
         """The text without any of the phrases."""
         phrases = tuple(sorted(self.phrases(name), key=len, reverse=True))
-        return _any(phrases, self._language, ()).sub(" ", text)
+        return any_of(phrases, self._language, ()).sub(" ", text)
 
     def _bare(self, text: str) -> str:
         """Without fillers and politeness at both ends."""
         text = self.without_fillers(text.strip())
         for name in ("thanks", "polite", "filler"):
-            if end := self._longest(name, text):
+            if end := longest(self.phrases(name), self._language, text):
                 text = text[end:].strip()
             edge = _at_end(self.phrases(name), self._language)
             text = edge.sub("", text)

@@ -71,16 +71,11 @@ def _better(one: Match | None, other: Match) -> Match:
 def _places(
     patterns: tuple[str, ...], nouns: tuple[str, ...], view: View
 ) -> list[tuple[str, int, int]]:
-    opens = view.common.starts("opener", view.plain) or _fillers(view)
     return [
-        (hit.pattern, hit.start, hit.weight + OPENS * (hit.start <= opens + 1))
+        (hit.pattern, hit.start, hit.weight + OPENS * (hit.start <= view.opening + 1))
         for hit in hits(patterns, view.plain, view.language, nouns)
         if _requested(view, hit.start, hit.end)
     ]
-
-
-def _fillers(view: View) -> int:
-    return len(view.plain) - len(view.common.without_fillers(view.plain))
 
 
 def _requested(view: View, start: int, end: int) -> bool:

@@ -6,9 +6,10 @@ here, no model is asked.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
-from assistant.mind.dialogue import CONFIRM, Dialogue, Filled, Task, frozen
+from assistant.mind.dialogue import CONFIRM, Dialogue, Done, Filled, Task, frozen
 from assistant.mind.filling import (
     Read,
     covered,
@@ -27,7 +28,13 @@ from assistant.mind.view import MAX_SUSPENDED, MAX_TRAIL, Decision, View
 CONTINUE = 0.35
 DETACH = 0.65
 """Between these the gate is unsure."""
-MOSTLY = 0.6
+_ADDRESSES = re.compile(r"\b(?:me|us)\b|我")
+"""in a cue: said to the assistant, not told about ("remind me", "提醒我")"""
+TYPED = ("time_range", "date", "time", "money", "duration", "quantity", "number")
+"""types of values that a change may name without any word for them: "make it three" """
+FEW = 6
+"""words (characters in Chinese) that name what is to be taken up again; more are a sentence"""
+MOSTLY = 0.55
 """share of the words that are values, from which they are nothing but values"""
 
 
@@ -56,13 +63,11 @@ def expired(view: View) -> Dialogue:
 
 
 def _collecting(view: View, task: Task) -> Decision:
-    for step in (_command, _labelled, _answered_yes_no, _changed, _detached, _answered):
+    for step in (_command, _back, _labelled, _answered_yes_no, _changed, _detached, _answered):
         decision = step(view, task)
         if decision is not None:
             return decision
     if (decision := recalled(view)) is not None:
-        return decision
-    if (decision := _resumed(view)) is not None:
         return decision
     return _unclear(view, task)
 
@@ -91,6 +96,11 @@ def _is(view: View, name: str) -> bool:
     words, text = view.common, view.plain
     no = words.starts("no", text)
     return words.whole(name, text) or bool(no and words.whole(name, text[no:]))
+
+
+def _back(view: View, task: Task) -> Decision | None:
+    """ "Back to the room" while something else is asked."""
+    return _resumed(view) if view.dialogue.suspended or view.dialogue.done else None
 
 
 def _labelled(view: View, task: Task) -> Decision | None:
@@ -154,7 +164,7 @@ def _changes(view: View, task: Task) -> Read:
     slots = [view.flow(task).slots[name] for name in intent.slots]
     refuses = task.asked == CONFIRM and view.common.starts("no", view.plain) > 0
     said = refuses or view.common.has("change", view.plain)
-    loose = [slot.name for slot in slots if said and slot.type not in ("text", "flag", "name")]
+    loose = [slot.name for slot in slots if said and slot.type in TYPED]
     found = read_slots(view, [slot for slot in slots if slot.type != "text"], loose)
     news = {
         name: value
@@ -187,7 +197,8 @@ def _is_answer(view: View, task: Task, match: Match) -> bool:
     opened = view.common.starts("opener", view.plain)
     at_start = match.start <= opened + 1
     if slot.type in ("text", "name"):
-        return not (opened and at_start)
+        addressed = (opened and at_start) or _ADDRESSES.search(match.cue) is not None
+        return not addressed and not _asks(view)
     wanted = bool(read_slots(view, [slot], [slot.name]).sure)
     return wanted and (match.intent.flow == task.flow or not at_start)
 
@@ -209,6 +220,8 @@ def _answered(view: View, task: Task) -> Decision | None:
         intent = view.intent(task)
         found = read_slots(view, [flow.slots[name] for name in intent.slots], [task.asked])
     if not found or (_asks(view) and task.asked not in found.sure):
+        return None
+    if not found.sure and covered(view, found) < MOSTLY:
         return None
     if view.common.has("recall", view.plain) and recalled(view):
         return None
@@ -287,7 +300,9 @@ def _undo_done(view: View) -> Decision | None:
 
 def _resumed(view: View) -> Decision | None:
     """ "Back to the room": a suspended task, or what was done last of that flow."""
-    if not view.common.starts("resume", view.plain):
+    start = view.common.starts("resume", view.plain)
+    rest = view.plain[start:]
+    if not start or (len(rest) if view.language == "zh" else len(rest.split())) > FEW:
         return None
     dialogue = view.dialogue
     waiting = list(reversed(dialogue.suspended))
@@ -324,9 +339,21 @@ def _requested(view: View) -> Decision | None:
     found = [one for one in matches(view, last.task.flow if last else "") if backed(view, one)]
     if not found:
         return None
-    if not found[0].alone and (closer := _pick(view) or _correction(view)) is not None:
-        return closer
+    if not found[0].alone or _follows(view, found[0], last):
+        closer = _pick(view) or _correction(view)
+        if closer is not None:
+            return closer
     return begin(view, found[0], (f"asks for it: {found[0].cue!r}",))
+
+
+def _follows(view: View, match: Match, last: Done | None) -> bool:
+    """ "What about B105?": the same query once more, with another value."""
+    if last is None or match.intent.flow != last.task.flow:
+        return False
+    flow = view.flow(last.task)
+    takes_rest = any(flow.slots[name].rest for name in match.intent.slots)
+    again = flow.change.get(last.task.intent) == match.intent.name
+    return again and not takes_rest and view.common.starts("followup", view.plain) > 0
 
 
 def _correction(view: View) -> Decision | None:
@@ -340,7 +367,7 @@ def _correction(view: View) -> Decision | None:
         return None
     intent = view.flow(last.task).intents[change]
     slots = [view.flow(last.task).slots[name] for name in intent.slots]
-    loose = [one.name for one in slots if said and one.type not in ("text", "flag", "name")]
+    loose = [one.name for one in slots if said and one.type in TYPED]
     found = read_slots(view, [one for one in slots if one.type != "text"], loose)
     found = found or one_more(view, intent)
     follows = said or view.common.starts("followup", view.plain) or covered(view, found) >= MOSTLY

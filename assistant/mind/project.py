@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from assistant.config import MindConfig
-from assistant.mind.dialogue import Done, Task
+from assistant.mind.dialogue import Dialogue, Done, Task
 from assistant.mind.merge import Update, merge
 from assistant.mind.state import Fact, State
 from assistant.mind.steps import unfilled
@@ -21,21 +23,39 @@ def projected(state: State, view: View, limits: MindConfig) -> State:
         for slot, filled, note in notes(view, task):
             facts[f"{task.flow}.{slot}"] = Fact(filled.spoken, note, view.language, filled.turn)
     new = [one for one in dialogue.done if one not in state.dialogue.done and one.write]
-    summary = state.history_summary
+    summary, steps = state.history_summary, state.steps
+    for done in _taken_back(state, dialogue):
+        summary = summary.replace(done_note(view, done), "").replace("  ", " ").strip()
+        steps = _without(steps, _step(view, done))
     for done in new:
         summary = f"{summary} {done_note(view, done)}".strip()
     changes = Update(
         task=_title(view, dialogue.task),
         facts=facts,
         pending=_questions(view, dialogue.task),
-        steps=(*state.steps, *(_step(view, done) for done in new)) if new else None,
-        history_summary=summary,
+        steps=(*steps, *(_step(view, done) for done in new)),
         interrupted="",
         drop=frozenset(key for key in state.facts if "." in key and key not in facts),
         dialogue=dialogue,
         ended=dialogue.task is None,
     )
-    return merge(state, changes, limits)
+    return merge(replace(state, history_summary=summary), changes, limits)
+
+
+def _taken_back(state: State, dialogue: Dialogue) -> list[Done]:
+    """Writes that are no longer done ("undo that"); what only became too old stays told."""
+    kept = {one.task.touched for one in dialogue.done}
+    oldest = min(kept, default=0.0)
+    gone = (one for one in state.dialogue.done if one not in dialogue.done and one.write)
+    return [one for one in gone if one.task.touched not in kept and one.task.touched >= oldest]
+
+
+def _without(steps: tuple[str, ...], step: str) -> tuple[str, ...]:
+    """The steps without the last one of that name."""
+    for place in reversed(range(len(steps))):
+        if steps[place] == step:
+            return (*steps[:place], *steps[place + 1 :])
+    return steps
 
 
 def _title(view: View, task: Task | None) -> str:

@@ -62,7 +62,7 @@ def _last(state: State, recent: Sequence[Exchange], user_text: str, language: st
     foreign = [line for line in lines if is_cjk(line) != (language == "zh")]
     if unknown(user_text, [*lines, *told]):
         form = "unknown"
-    elif start := _told(user_text, texts["feeling"]):
+    elif start := _told(user_text, texts["feeling"], texts["greeting"]):
         return str(texts["told"].format(words=user_text, start=start))
     elif re.search(texts["remember"], user_text, re.I) and (note := relevant(user_text, lines)):
         said = _framed(note, texts)
@@ -81,7 +81,7 @@ def _framed(note: str, texts: Mapping[str, Any]) -> str:
     return said
 
 
-def _told(user_text: str, feeling: str) -> str:
+def _told(user_text: str, feeling: str, greeting: str) -> str:
     """How an answer to what the user tells begins, said to them; "" when nothing plain is told.
 
     Left alone, a small model answers "My birthday is in May" with "You have not told me that".
@@ -92,6 +92,8 @@ def _told(user_text: str, feeling: str) -> str:
     said = to_you(notes[0]).rstrip(".。")
     if is_cjk(said):
         return said if said.startswith("你") and len(said) <= LONGEST_ECHO else ""
+    if name := re.match(r"the user is called (?P<name>.+)", said, re.I):
+        return str(greeting.format(name=name["name"]))
     first = re.match(r"you(?:r [\w'’-]+)? [\w'’-]+", said, re.I)
     ours = re.match(r"\W*(?:and |so |well,? )?(?:we|our)\b", user_text, re.I)
     return first.group()[:1].lower() + first.group()[1:] if first and not ours else ""

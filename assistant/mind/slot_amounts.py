@@ -9,7 +9,10 @@ from functools import cache
 
 from assistant.mind.slot_view import Candidate, View, either, words
 
-_NUMBER = r"(?<![\w:/-])(?<!\d[.,])(?:\d{1,3}(?:,\d{3})+|\d{1,12})(?:\.\d{1,4})?(?![\d:/]|[.,]\d)"
+_NUMBER = (
+    r"(?<![\w:/-])(?<!\d[.,])(?:\d{1,3}(?:,\d{3})+|\d{1,12})(?:\.\d{1,4}|,\d\d(?!\d))?"
+    r"(?![\d:/]|[.,]\d)"
+)
 _ZH_NUMBER = (
     r"(?<![a-z\d:/-])(?<!\d[.,])(?:\d{1,3}(?:,\d{3})+|\d{1,12})(?:[.点]\d{1,4})?(?![\d:/]|[.,]\d)"
 )
@@ -22,6 +25,8 @@ def plain_number(value: Decimal) -> str:
 
 
 def _number(said: str) -> Decimal | None:
+    if said[-3:-2] == ",":
+        said = f"{said[:-3].replace('.', '')}.{said[-2:]}"
     try:
         return Decimal(said.replace(",", "").replace("点", ".").strip())
     except InvalidOperation:
@@ -83,15 +88,34 @@ def _counts(language: str) -> _Counts:
 
 
 def read_money(view: View, wanted: bool) -> Iterator[Candidate]:
-    """Every sum of money; a bare number only when it was wanted."""
+    """Every sum of money; a bare number when it was wanted, or is said to be spent."""
     found = list(_sums(view))
     yield from found
-    if found or not wanted:
+    if found:
         return
-    for match in _counts(view.language)[0].finditer(view.digits):
+    parts = list(_PARTS.finditer(view.digits)) if wanted else []
+    for match in parts:
+        yield view.candidate(plain_number(Decimal(f"{match[1]}.{match[2]}")), match, 0.8)
+    if parts:
+        return
+    number, _, counted, _ = _counts(view.language)
+    for match in number.finditer(view.digits):
         value = _number(match["number"])
-        if value is not None and not match["minus"]:
+        spent = _spent(view.language).search(view.digits, 0, match.start())
+        counts = counted.match(view.digits, match.end())
+        if value is not None and not match["minus"] and (wanted or (spent and not counts)):
             yield view.candidate(plain_number(value), match, 0.95)
+
+
+_PARTS = re.compile(r"(?<![\w.,:/-])(\d{1,3}) (\d\d)(?![\w:/]|[.,]\d)")
+"""a sum said as two numbers: "twenty-three fifty" """
+
+
+@cache
+def _spent(language: str) -> re.Pattern[str]:
+    if language == "zh":
+        return re.compile(rf"{either(language, 'money_cues')}了?$")
+    return re.compile(rf"\b{either(language, 'money_cues')}(?: (?:about|around|of|for))? $")
 
 
 def _sums(view: View) -> Iterator[Candidate]:
@@ -101,7 +125,13 @@ def _sums(view: View) -> Iterator[Candidate]:
             continue
         said = match["before"] or match["after"] or match["small_only"]
         code = _currency(view.language, said)
-        yield view.candidate(f"{plain_number(value)} {code}", match)
+        ahead = _WHOLE.search(view.digits, 0, match.start())
+        if ahead and match["number"] and len(match["number"]) == 2:
+            start, end = view.span(ahead.start(), match.end())
+            value = Decimal(f"{ahead[1]}.{match['number']}")
+            yield Candidate(f"{plain_number(value)} {code}", start, end, 0.8)
+        else:
+            yield view.candidate(f"{plain_number(value)} {code}", match)
 
 
 def _sum(match: re.Match[str]) -> Decimal | None:
@@ -122,6 +152,8 @@ def _sum(match: re.Match[str]) -> Decimal | None:
     return value
 
 
+_WHOLE = re.compile(r"(?<![\w.,:/-])(\d{1,3}) $")
+"""before an amount: "twenty-three fifty dollars" """
 _SMALL = {"分": Decimal("0.01")}
 
 
@@ -170,17 +202,14 @@ def _currency(language: str, said: str) -> str:
 
 
 def read_quantities(view: View, wanted: bool) -> Iterator[Candidate]:
-    """A number and what it counts ("3 箱"); without a unit only when it was wanted."""
+    """Every number with the unit that it counts ("3 箱")."""
     cue = _counts(view.language)[1]
-    found = [
+    yield from (
         view.candidate(f"{plain_number(value)} {_unit(view.language, match['unit'])}", match)
         for match in _quantity(view.language).finditer(view.digits)
         if (value := _number(match["number"])) is not None
         and (wanted or value != 1 or cue.search(view.digits, 0, match.start()))
-    ]
-    yield from found
-    if not found:
-        yield from read_numbers(view, wanted, ())
+    )
 
 
 @cache

@@ -14,8 +14,11 @@ from functools import cache, lru_cache
 from assistant.mind.flows import Choice
 from assistant.mind.slot_view import Candidate, View, words
 
-_NEAR_WANTED = 0.62
+_NEAR_SHORT = 0.62
+_NEAR_WANTED = 0.75
 _NEAR = 0.8
+_MORE = 12
+"""letters (half as many in Chinese) that an answer may have beside the value and still be short"""
 _SHORT = 4
 """letters up to which an English phrase is never guessed at where it was not wanted"""
 
@@ -90,12 +93,13 @@ def _near_english(view: View, phrases: Phrases, wanted: bool) -> Iterator[Candid
     from rapidfuzz.fuzz import ratio
     from rapidfuzz.process import extract
 
-    least, cutoff = (_NEAR_WANTED, 50) if wanted else (_NEAR, 2 * _NEAR * 100 - 100)
     for phrase, value in phrases:
         squashed = _squashed(phrase)
         if len(squashed) < 3 or (not wanted and len(squashed) <= _SHORT):
             continue
         joined, spans = _windows(view, phrase.count(" ") + 1)
+        least = _least(wanted, len(view.plain), len(phrase) + _MORE)
+        cutoff = max(50.0, 200 * least - 100)
         key = sound(squashed)
         for said, letters, at in extract(
             squashed, joined, scorer=ratio, score_cutoff=cutoff, limit=8
@@ -108,6 +112,13 @@ def _near_english(view: View, phrases: Phrases, wanted: bool) -> Iterator[Candid
                 score -= 0.1
             if score >= least:
                 yield Candidate(value, *spans[at], score)
+
+
+def _least(wanted: bool, length: int, short: int) -> float:
+    """How near a phrase has to be, in a text of some length, to be found in it."""
+    if not wanted:
+        return _NEAR
+    return _NEAR_SHORT if length <= short else _NEAR_WANTED
 
 
 @lru_cache(maxsize=4096)
@@ -147,8 +158,8 @@ def sound(word: str) -> str:
 
 def _near_chinese(view: View, phrases: Phrases, wanted: bool) -> Iterator[Candidate]:
     said = [syllable(char) for char in view.plain]
-    least = _NEAR_WANTED if wanted else _NEAR
     for phrase, value in phrases:
+        least = _least(wanted, len(view.plain), len(phrase) + _MORE // 2)
         if phrase.isascii() or len(phrase) < 2:
             continue
         wished = [syllable(char) for char in phrase]

@@ -75,12 +75,13 @@ def _english(language: str) -> Grammar:
 
     def pattern(some_past: str, some_before: str) -> re.Pattern[str]:
         return re.compile(
-            rf"(?<![\w:/$€£¥])(?<!\d[.,])(?<![a-z]-)(?<!\d{{4}}-)(?<!\d\d-\d\d-)(?:(?P<moment>{moments})\b|"
+            rf"(?<![\w:/$€£¥])(?<!\d[.,])(?<![a-ln-z]-)(?<!\d{{4}}-)(?<!\d\d-\d\d-)(?:(?P<moment>{moments})\b|"
             rf"(?:(?:(?P<past>{some_past}) {past}|"
             rf"(?<!from )(?<!between )(?P<before>{some_before}) {before}) "
             rf"(?P<past_hour>\d{{1,2}})(?![\d:/])|"
-            rf"(?P<long>(?:[01]?\d|2[0-3])[0-5]\d)(?= ?(?:hours|hrs)\b)|"
-            rf"(?P<hour>\d{{1,2}})(?:(?:(?P<colon>[:.h])|,? (?:{oh} )?)"
+            rf"(?P<long>(?:[01]?\d|2[0-3])[0-5]\d)(?:(?= ?(?:hours|hrs)\b)|(?<=\bat \d{{4}})(?!\d)|"
+            rf"(?= (?:to|until|till) [012]\d[0-5]\d\b))(?: ?hours)?|"
+            rf"(?P<hour>\d{{1,2}})(?:(?:(?P<colon>[:.h])|-(?=[345]\d)|,? (?:{oh} )?)"
             rf"(?P<minute>(?<= {oh[3]} )\d|(?<= oh )\d|[0-5]\d)(?![\d:.,/%]|st|nd|rd|th))?"
             rf"(?![\d:/%€$£]|[.,]\d|st\b|nd\b|rd\b|th\b)){tail})"
         )

@@ -16,6 +16,8 @@ _SUFFIX = 2
 
 _ALIKE = ("BCDEGPTVZ", "AHJK", "MN", "FSX", "IY", "QU")
 """letters that are heard one for another"""
+_EIGHT = "A"
+"""the letter that is heard as 8"""
 
 
 def looks_like_code(value: str) -> bool:
@@ -69,8 +71,11 @@ def _clear(view: View, match: re.Match[str], digits: str, wanted: bool) -> bool:
     letters = view.text[start:end].strip(" -")
     if letters in ("a", "A", "I") and not wanted:
         return False
+    if not letters.isascii():
+        return False
     single = len(letters) == 1 or all(len(part) == 1 for part in letters.split())
-    return (single or letters.isupper()) and (wanted or len(digits) > 2)
+    capitals = letters.isupper() and not view.text.isupper()
+    return (single or capitals) and (wanted or len(digits) > 2)
 
 
 def _numbers(view: View, slot: Slot, codes: tuple[str, ...], wanted: bool) -> Iterator[Candidate]:
@@ -90,6 +95,9 @@ def _completed(digits: str, codes: tuple[str, ...], pattern: str) -> Iterator[tu
         chosen = [code for code in ends if re.sub(r"\D", "", code) == digits] or ends
         for code in chosen:
             yield code, 0.9 if len(chosen) == 1 else 0.7
+        eight = not chosen and digits.startswith("8")
+        if eight and (code := _resolve(_EIGHT, digits[1:], codes, "", True)):
+            yield code[0], 0.8
     elif pattern:
         letters = _prefix(pattern)
         for value in (digits, f"{letters}-{digits}", f"{letters}{digits}"):

@@ -4,15 +4,18 @@ What was decided where speech leaves it open:
 - a bare weekday, "the 12th" or "May 12th" is the next one; the weekday of today means in a week;
 - "this Friday" is today if it is one, else the coming one; 这周五 is of this week, even past;
 - "next Friday" and 下周五 are the one of the next week (weeks begin on Monday);
-- 12/5 is month/day, unless only day/month makes a date.
+- 12/5 is month/day, unless only day/month makes a date;
+- where only the past makes sense (`past`: when something was bought), the next one is the last one.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import date, timedelta
 from functools import cache
+from typing import NamedTuple
 
 from assistant.mind.slot_view import Candidate, View, either, words
 
@@ -20,22 +23,53 @@ _YEARS = 3
 """how far a year is looked for in which a day exists (29 February takes more: it is not rolled)"""
 
 
-def read_dates(view: View, today: date, wanted: bool) -> Iterator[Candidate]:
+_Resolve = Callable[[re.Match[str], date], date | None]
+
+
+class _Rule(NamedTuple):
+    pattern: re.Pattern[str]
+    resolve: _Resolve
+    bare: bool = False
+    """a date only when one was wanted"""
+    rolls: str = ""
+    """of what it is the next one: a day of the "week", "month" or "year" """
+
+
+def read_dates(view: View, today: date, wanted: bool, *, past: bool = False) -> Iterator[Candidate]:
     """Every date in a text, more exact readings first."""
-    for pattern, resolve, bare in _rules(view.language):
-        if bare and not wanted:
+    for rule in _rules(view.language):
+        if rule.bare and not wanted:
             continue
-        for match in pattern.finditer(view.digits):
+        for match in rule.pattern.finditer(view.digits):
             try:
-                found = resolve(match, today)
+                found = rule.resolve(match, today)
+                if found and past and found > today and _rolled(match):
+                    found = _back(found, rule.rolls)
             except (ValueError, OverflowError):
                 continue
             if found:
                 yield view.candidate(found.isoformat(), match)
 
 
-_Resolve = Callable[[re.Match[str], date], date | None]
-_Rule = tuple[re.Pattern[str], _Resolve, bool]
+def _rolled(match: re.Match[str]) -> bool:
+    """Whether neither a year nor "next" was said."""
+    said = match.groupdict()
+    ahead = (said.get("which") or said.get("month") or "").startswith(("next", "下"))
+    return not said.get("year") and not ahead
+
+
+def _back(found: date, rolls: str) -> date:
+    """The one before the next one."""
+    if rolls == "week":
+        return found - timedelta(7)
+    step = {"month": 1, "year": 12}.get(rolls)
+    if step is None:
+        return found
+    for months in range(step, _YEARS * 12 + 1, step):
+        year, month = divmod(found.year * 12 + found.month - 1 - months, 12)
+        with suppress(ValueError):
+            return found.replace(year=year, month=month + 1)
+    return found
 
 
 @cache
@@ -66,12 +100,12 @@ def _slashes(match: re.Match[str], today: date) -> date | None:
     return _coming(today, month, day)
 
 
-_WRITTEN: tuple[_Rule, ...] = (
-    (re.compile(r"(?<!\d)(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)"), _iso, False),
-    (
-        re.compile(r"(?<![\d/.:])(\d{1,2})/(\d{1,2})(?:/(\d{4}|\d\d))?(?![\d/])"),
+_WRITTEN = (
+    _Rule(re.compile(r"(?<!\d)(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)"), _iso),
+    _Rule(
+        re.compile(r"(?<![\d/.:])(\d{1,2})/(\d{1,2})(?:/(?P<year>\d{4}|\d\d))?(?![\d/])"),
         _slashes,
-        False,
+        rolls="year",
     ),
 )
 
@@ -173,41 +207,40 @@ def _english(language: str) -> tuple[_Rule, ...]:
     ending = rf"(?=\s*(?:$|[^\w\s])|\s+{either(language, 'after_range')}\b)"
     relation = r"from (?:now|today)|later"
     return (
-        (re.compile(rf"\b{_table(language, 'days')}\b"), relative, False),
-        (re.compile(r"\bin (an?|\d{1,3}) (day|week|month|year)s?\b(?! or)"), counted, False),
-        (re.compile(rf"\b(an?|\d{{1,3}}) (day|week|month)s? (?:{relation}|ago)\b"), counted, False),
-        (
+        _Rule(re.compile(rf"\b{_table(language, 'days')}\b"), relative),
+        _Rule(re.compile(r"\bin (an?|\d{1,3}) (day|week|month|year)s?\b(?! or)"), counted),
+        _Rule(re.compile(rf"\b(an?|\d{{1,3}}) (day|week|month)s? (?:{relation}|ago)\b"), counted),
+        _Rule(
             re.compile(
                 rf"\b(?:(?P<week>next|this|last) week(?:'s|,)? (?:on )?(?P<day>{day})|"
                 rf"(?P<day2>{day}),? (?P<week2>next|this|last) week)\b"
             ),
             of_week,
-            False,
         ),
-        (re.compile(rf"\ba week (?:on|from) (?P<day>{day})\b"), week_on, False),
-        (
+        _Rule(re.compile(rf"\ba week (?:on|from) (?P<day>{day})\b"), week_on),
+        _Rule(
             re.compile(
                 rf"\b(?P<month>{month})\.? (?:the )?(?P<n>\d{{1,2}})(?:st|nd|rd|th)?(?![:\d]){year}"
             ),
             month_day,
-            False,
+            rolls="year",
         ),
-        (
+        _Rule(
             re.compile(
                 rf"\b(?:the )?(?P<n>\d{{1,2}})(?:st|nd|rd|th)? (?:of )?(?P<month>{month})\b"
                 rf"\.?{year}"
             ),
             month_day,
-            False,
+            rolls="year",
         ),
-        (
+        _Rule(
             re.compile(rf"\b(?:(?P<which>this|coming|next|last|on) )?(?P<day>{day})\b"),
             weekday,
-            False,
+            rolls="week",
         ),
-        (re.compile(rf"\b(?:on|for|by) the {nth}\b{ending}"), day_only, False),
-        (re.compile(rf"\bthe (?![123](?:st|nd|rd)){nth}\b{ending}"), day_only, False),
-        (re.compile(rf"\b(?:the )?{nth}\b"), day_only, True),
+        _Rule(re.compile(rf"\b(?:on|for|by) the {nth}\b{ending}"), day_only, rolls="month"),
+        _Rule(re.compile(rf"\bthe (?![123](?:st|nd|rd)){nth}\b{ending}"), day_only, rolls="month"),
+        _Rule(re.compile(rf"\b(?:the )?{nth}\b"), day_only, bare=True, rolls="month"),
     )
 
 
@@ -245,33 +278,32 @@ def _chinese(language: str) -> tuple[_Rule, ...]:
 
     unit = r"(?P<u>天|日|周|个?星期|个?礼拜|个?月)"
     return (
-        (re.compile(_table(language, "days")), relative, False),
-        (
+        _Rule(re.compile(_table(language, "days")), relative),
+        _Rule(
             re.compile(rf"(?<!\d)(?P<n>\d{{1,3}}){unit}(?P<way>之后|以后|后|之前|以前|前)"),
             counted,
-            False,
         ),
-        (re.compile(rf"(?:再)?过(?P<n>\d{{1,3}}){unit}(?P<way>)"), counted, False),
-        (
+        _Rule(re.compile(rf"(?:再)?过(?P<n>\d{{1,3}}){unit}(?P<way>)"), counted),
+        _Rule(
             re.compile(
                 rf"(?P<which>上上|下下|上|这|本|下)?个?(?:周|星期|礼拜)(?P<day>{day})"
                 r"(?!\d*[个周年])"
             ),
             weekday,
-            False,
+            rolls="week",
         ),
-        (
+        _Rule(
             re.compile(
                 r"(?:(?P<year>20\d\d|[今明后去])年)?(?<!\d)(?P<month>\d{1,2})月(?P<n>\d{1,2})[号日]?(?!\d)"
             ),
             month_day,
-            False,
+            rolls="year",
         ),
-        (
+        _Rule(
             re.compile(
                 r"(?P<month>下个?月|这个?月|本月)?(?<!\d)(?P<n>\d{1,2})[号日](?![楼线室门机会桌馆厅仓])"
             ),
             day_of,
-            False,
+            rolls="month",
         ),
     )

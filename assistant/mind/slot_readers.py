@@ -54,9 +54,12 @@ def _see(
         case "number":
             found = _numbers(seen, now, wanted)
         case "date":
-            found = read_dates(seen, now.date(), wanted)
+            past = slot.most is not None and slot.most <= 0
+            found = read_dates(seen, now.date(), wanted, past=past)
         case "time":
             found = _beside_dates(read_times(seen, wanted, now), seen, now.date())
+        case "quantity":
+            found = list(read_quantities(seen, wanted)) or _numbers(seen, now, wanted)
         case "time_range":
             found = _beside_dates(read_ranges(seen, wanted), seen, now.date())
         case "flag":
@@ -73,15 +76,12 @@ def _see(
 _SIMPLE = {
     "money": read_money,
     "duration": read_durations,
-    "quantity": read_quantities,
 }
 
 
 def _see_known(slot: Slot, seen: View, every: tuple[Choice, ...], wanted: bool) -> list[Candidate]:
     found = list(read_choices(seen, every, wanted)) if every else []
     if slot.type == "choice" and not _has_codes(every):
-        return found
-    if any(item.sure == 1.0 for item in found):
         return found
     return found + list(read_codes(seen, slot, every, wanted))
 
@@ -138,8 +138,8 @@ def free_text(seen: View, now: datetime) -> str:
         if after.match(seen.plain, end):
             continue
         tie = before.search(seen.plain, 0, start)
-        start = tie.start() if tie else start
-        plain = plain[:start] + " " * (end - start) + plain[end:]
+        begin = tie.start() if tie else start
+        plain = plain[:begin] + " " * (end - begin) + plain[end:]
     return plain
 
 

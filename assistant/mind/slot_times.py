@@ -21,6 +21,9 @@ LATEST = DAY - 1
 _UNSURE = 0.6
 """of a single hour that stands for a span, said where nobody had asked for one"""
 
+_SHORT = 24
+"""characters of an answer in which any number is the hour that was asked for"""
+
 
 class Clock(NamedTuple):
     """A time of day as said, before it is decided which half of the day is meant."""
@@ -198,7 +201,9 @@ def _is_time(view: View, rules: Grammar, said: Clock, wanted: bool) -> bool:
         return True
     if rules.counted.match(view.digits, said.end):
         return False
-    return wanted or _cued(view, rules, said)
+    if wanted and (len(view.digits) <= _SHORT or rules.ending.match(view.digits, said.end)):
+        return True
+    return _cued(view, rules, said)
 
 
 def _cued(view: View, rules: Grammar, said: Clock, *, loose: bool = False) -> bool:
@@ -231,7 +236,8 @@ def _clock(view: View, match: re.Match[str], parts: list[tuple[int, int, str]]) 
     if groups["before"]:
         hour, minute = (hour - 1) % 24 or 12, 60 - _minute(groups["before"])
     half = _half(view.language, groups, hour)
-    strong = bool(half or any(groups[name] for name in ("clock", "colon", "past", "before")))
+    strong = bool(half or any(groups[name] for name in ("clock", "past", "before")))
+    strong = strong or (groups["colon"] or ".") != "."
     if not half and len(written) == 2 and written.startswith("0"):
         half = "24"
     if not half and parts:

@@ -13,6 +13,9 @@ from assistant.mind.slot_view import Candidate, View, either, words
 GAP = "{}"
 """stands in a slot's word for the value itself: "remind me to {}", "add {} to", 提醒我{}"""
 
+_SHORT_ANSWER = 8
+"""Chinese characters, or twice the words, of an answer in which a yes may stand anywhere"""
+
 # ── flags ──
 
 
@@ -44,7 +47,7 @@ def _negations(language: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     if language == "zh":
         breaks = "|".join(words(language)["clause_breaks"])
         return (
-            re.compile(rf"{before}(?:(?!{breaks})[^\s,.;!?]){{0,4}}$"),
+            re.compile(rf"(?<![有要用是能]){before}(?:(?!{breaks})[^\s,.;!?]){{0,4}}$"),
             re.compile(rf"(?:的|设备|座|位|房间?|会议室)?[,\s]?{after}"),
         )
     breaks = "|".join(words(language)["clause_breaks"])
@@ -55,12 +58,25 @@ def _negations(language: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 
 def _yes_or_no(view: View) -> Iterator[Candidate]:
+    """A yes or no with which the answer begins, or anywhere in a short one."""
     if re.search(either(view.language, "open"), view.plain):
         return
-    edge = (r"(?<![a-z])", r"(?![a-z])") if view.language != "zh" else ("", "")
+    chinese = view.language == "zh"
+    edges = ("", "") if chinese else (r"(?<![a-z])", r"(?![a-z])")
+    length = len(view.plain) if chinese else 2 * view.plain.count(" ")
+    start = 0
+    if length > _SHORT_ANSWER:
+        start, end = _trim(view.plain, 0, len(view.plain), _edges(view.language, False))
+        if start >= end:
+            return
     hits = []
     for name in ("no", "yes"):
-        match = re.search(f"{edge[0]}{either(view.language, name)}{edge[1]}", view.plain)
+        word = f"{edges[0]}{either(view.language, name)}{edges[1]}"
+        if length <= _SHORT_ANSWER:
+            match = re.search(word, view.plain)
+        else:
+            follows = rf"(?=\s*(?:[^\w\s']|$|{either(view.language, 'answer_follows')}{edges[1]}))"
+            match = re.compile(word + follows).match(view.plain, start)
         if match:
             hits.append((match.start(), -match.end(), match, name))
     if hits:

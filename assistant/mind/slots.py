@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from functools import cache
 
 from assistant.mind import slot_spoken
@@ -54,6 +54,8 @@ def read(
     """All values in a text that can fill a slot, the surest first, then as they were said.
 
     `wanted`: the assistant has just asked for it, so that bare forms count ("ten", "302").
+    `slot.least` and `slot.most` bound numbers, sums, minutes, and of a date the days from today:
+    where most is 0, a bare "Friday" is the last one.
     """
     seen = view(text[:_LONGEST], language)
     every = (*slot.choices, *known)
@@ -65,9 +67,10 @@ def read(
     if named:
         rest = [f for f in found if not any(overlap(f, item) for item in named)]
         found = _chosen_by_label(slot, named, rest)
-    found = [item for item in found if item.sure >= MAYBE and _allowed(slot, item.value)]
+    found = [item for item in found if item.sure >= MAYBE and _allowed(slot, item.value, now)]
     found.sort(key=lambda item: (-item.sure, item.start))
-    return [_found(seen, item) for item in found]
+    best = {item.value: item for item in reversed(found)}
+    return [_found(seen, item) for item in found if best[item.value] is item]
 
 
 def spoken(slot_type: str, value: str, language: str, now: datetime) -> str:
@@ -200,11 +203,14 @@ def _corrections(language: str) -> tuple[re.Pattern[str], re.Pattern[str], re.Pa
 # ── what a slot allows ──
 
 
-def _allowed(slot: Slot, value: str) -> bool:
+def _allowed(slot: Slot, value: str, now: datetime) -> bool:
     if slot.type == "code":
         return not slot.pattern or bool(re.fullmatch(slot.pattern, value))
-    if slot.type not in ("number", "money", "quantity", "duration"):
+    if slot.type == "date":
+        amount = float((date.fromisoformat(value) - now.date()).days)
+    elif slot.type in ("number", "money", "quantity", "duration"):
+        amount = float(value.split(maxsplit=1)[0])
+    else:
         return True
-    amount = float(value.split(maxsplit=1)[0])
     least = slot.least is None or amount >= slot.least
     return least and (slot.most is None or amount <= slot.most)

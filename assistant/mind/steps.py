@@ -20,7 +20,8 @@ def backed(view: View, match: Match) -> bool:
     """The request is clear: by its noun, or by a value beside a cue that could mean anything."""
     if match.alone:
         return True
-    read = begun(view, match.intent, match.cue, left=False)
+    opens = match.start <= view.opening + 1
+    read = begun(view, match.intent, match.cue, left=opens)
     return bool(read.sure or picked(view, match.intent, read.sure, guess=False))
 
 

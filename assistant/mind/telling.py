@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from assistant.mind import wordplay
 from assistant.mind.cues import of
 from assistant.mind.dialogue import CONFIRM, Done, Filled, Task
-from assistant.mind.flows import Intent, Slot
+from assistant.mind.flows import Slot
 from assistant.mind.slots import spoken
 from assistant.mind.view import Decision, View
 from assistant.mind.wordplay import joined, slot_of, wording
@@ -127,17 +127,25 @@ def _recalled(view: View, decision: Decision, task: Task) -> str:
 
 
 def _summary(view: View, task: Task) -> str:
-    """ "book the meeting room: A302, tomorrow, 10 to 12" """
-    slots, known = view.flow(task).slots, values(view, task)
-    order = [name for name in view.intent(task).slots if name in known]
-    said = [
-        words("counted", view.language, value=known[name], label=_label(slots[name], view.language))
-        if slots[name].type == "number"
-        else known[name]
-        for name in order
-    ]
+    """ "book the meeting room: tomorrow, 10 to 12, A302" """
+    said = _listed(view, task, values(view, task))
     title = text_of(view.intent(task).title, view.language)
-    return f"{title}{words('colon', view.language)}{joined(said, view.language)}" if said else title
+    return f"{title}{words('colon', view.language)}{said}" if said else title
+
+
+def _listed(view: View, task: Task, known: Mapping[str, str]) -> str:
+    """The values in the order the task needs them; bare numbers with what they count."""
+    slots = view.flow(task).slots
+    return joined(
+        [
+            words("counted", view.language, value=text, label=_label(slots[name], view.language))
+            if slots[name].type == "number"
+            else text
+            for name in view.intent(task).slots
+            if (text := known.get(name))
+        ],
+        view.language,
+    )
 
 
 def text_of(texts: Mapping[str, str], language: str) -> str:
@@ -175,12 +183,13 @@ def _lasting(view: View, slot: Slot, filled: Filled) -> str:
 
 def done_note(view: View, done: Done) -> str:
     """One sentence for the summary (M9)."""
-    task = done.task
-    intent: Intent = view.intent(task)
-    said = [_lasting(view, view.flow(task).slots[key], one) for key, one in task.slots.items()]
-    return words(
-        "done_note",
-        view.language,
-        title=text_of(intent.title, view.language),
-        what=joined(said, view.language),
-    )
+    task, slots = done.task, view.flow(done.task).slots
+    known = {
+        name: _label(slots[name], view.language)
+        if slots[name].type == "flag"
+        else _lasting(view, slots[name], one)
+        for name, one in task.slots.items()
+        if one.value != "no" or slots[name].type != "flag"
+    }
+    title = text_of(view.intent(task).title, view.language)
+    return words("done_note", view.language, title=title, what=_listed(view, task, known))

@@ -58,6 +58,12 @@ class View:
         return max((start for start in self._clauses if start <= place), default=0)
 
     @cached_property
+    def opening(self) -> int:
+        """Where the plain text's fillers and openers ("well, can you …") end."""
+        fillers = len(self.plain) - len(self.common.without_fillers(self.plain))
+        return self.common.starts("opener", self.plain) or fillers
+
+    @cached_property
     def common(self) -> Common:
         return Common(self.book, self.language)
 

@@ -13,6 +13,7 @@ from assistant.mind.flows import Choice
 from assistant.skills.office import clean, day, money, next_code, plainly, rows, run, whole, writing
 from assistant.skills.registry import Outcome, action, source
 
+CENT = 0.01
 YEARS = 5
 """useful life of an asset for which none was said"""
 
@@ -87,7 +88,9 @@ def depreciate(db: Database, slots: Mapping[str, str], now: datetime) -> Outcome
         row = _asset(db, slots)
         if row is None:
             return Outcome("unknown", ok=False)
-        share = min(round(row["price"] / row["years"], 2), row["book_value"])
+        share = round(row["price"] / row["years"], 2)
+        if row["book_value"] - share <= CENT * row["years"]:
+            share = row["book_value"]  # the last year takes what rounding left
         if share <= 0:
             return Outcome("nothing", {"asset": row["id"]}, ok=False)
         left = round(row["book_value"] - share, 2)

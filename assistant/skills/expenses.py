@@ -35,7 +35,8 @@ def submit(db: Database, slots: Mapping[str, str], now: datetime) -> Outcome:
             *(clean(slots.get("reason", "")), spent.isoformat()),
         )
     values = {"number": number, "amount": f"{plainly(amount)} {currency}", "date": str(spent)}
-    return Outcome("ok", values, inverse=Call("expenses.withdraw", frozen({"number": number})))
+    back = Call("expenses.withdraw", frozen({"number": number}))
+    return Outcome("ok", values, {"number": (number,)}, back)
 
 
 @action("expenses.status", ("ok", "one", "none", "unknown"), ("each", "count", "state"))

@@ -50,7 +50,8 @@ def add(db: Database, slots: Mapping[str, str], now: datetime) -> Outcome:
             *(what, date.isoformat(), f"{at:%H:%M}"),
         )
     back = Call("reminders.remove", frozen({"reminder": str(made)}))
-    return Outcome("ok", {"date": date.isoformat()}, inverse=back)
+    offered = {"reminder": (str(made),)}  # "cancel that reminder"
+    return Outcome("ok", {"date": date.isoformat()}, offered, back)
 
 
 @action("reminders.list", ("ok", "none"), ("each", "count"))

@@ -73,10 +73,11 @@ def order(db: Database, slots: Mapping[str, str], now: datetime) -> Outcome:
             *(number, item["id"], quantity, now.isoformat(timespec="seconds")),
         )
     values = {"number": number, "quantity": str(quantity), **_units(item, quantity)}
-    return Outcome("ok", values, inverse=Call("stock.cancel", frozen({"number": number})))
+    back = Call("stock.cancel", frozen({"number": number}))
+    return Outcome("ok", values, {"number": (number,)}, back)
 
 
-@action("stock.orders", ("ok", "none"), ("each", "count"))
+@action("stock.orders", ("ok", "none"), ("each", "count", "unit_en", "unit_zh"))
 def orders(db: Database, slots: Mapping[str, str], now: datetime) -> Outcome:
     """The latest orders that stand."""
     found = rows(
