@@ -60,8 +60,9 @@ class _Heard:
 
     evidence: Evidence
     language: str
-    encoded: Any = None
-    limit: int = 0
+    encoded: Any
+    """what the encoder made of it"""
+    limit: int
     """most tokens that can be said in the time"""
 
 
@@ -204,8 +205,12 @@ class Whisper:
         plain = heard.evidence
         if plain.looping or plain.log_prob > SURE:
             return heard
+        encode = self._tokenizer(heard.language).encode
+        hints = prompt_tokens(words, heard.language, encode)
+        if not hints:
+            return heard
         beam = self._config.beam_size
-        told = self._decode(heard.encoded, heard.language, beam, heard.limit, words)
+        told = self._decode(heard.encoded, heard.language, beam, heard.limit, hints)
         found = told.evidence
         if found.looping or why_refused(found, self._config):
             return heard
@@ -214,11 +219,11 @@ class Whisper:
         return told
 
     def _decode(
-        self, encoded: Any, language: str, beam: int, limit: int, words: tuple[str, ...] = ()
+        self, encoded: Any, language: str, beam: int, limit: int, hints: Sequence[int] = ()
     ) -> _Heard:
         tokenizer = self._tokenizer(language)
         prompt = [*tokenizer.sot_sequence, tokenizer.no_timestamps]
-        if hints := prompt_tokens(words, language, tokenizer.encode):
+        if hints:
             prompt = [tokenizer.sot_prev, *hints, *prompt]
         result = self._model.model.generate(
             encoded,

@@ -130,14 +130,21 @@ def chat(options: Options, bank: str | None) -> None:
     metavar="FILE.wav",
     help="Where the recording goes.",
 )
+@click.option(
+    "--story",
+    type=click.Choice(["memory", "office"]),
+    default="memory",
+    show_default=True,
+    help="Facts told and asked back, or a room booked and changed with an expense in between.",
+)
 @click.pass_obj
-def demo(options: Options, record: Path) -> int:
+def demo(options: Options, record: Path, story: str) -> int:
     """A whole spoken conversation.
 
     Hear and see it: told facts, another subject, then asked for them back."""
     from assistant.demo import run
 
-    return run(options.config, record, as_json=options.json)
+    return run(options.config, record, story=story, as_json=options.json)
 
 
 @cli.command()

@@ -34,17 +34,21 @@ class Line:
         return all(any(word in lowered for word in group) for group in self.expect)
 
 
-def lines() -> list[Line]:
-    """The script, from words/demo.toml."""
-    with (WORDS / "demo.toml").open("rb") as file:
+STORIES = {"memory": "demo.toml", "office": "demo_office.toml"}
+"""what is talked of → its script under words/"""
+
+
+def lines(story: str = "memory") -> list[Line]:
+    """The script of a story. KeyError when there is none of that name."""
+    with (WORDS / STORIES[story]).open("rb") as file:
         return [Line(item["say"], item.get("expect", ())) for item in tomllib.load(file)["lines"]]
 
 
-def run(config: Config, record: Path, *, as_json: bool) -> int:
+def run(config: Config, record: Path, *, story: str, as_json: bool) -> int:
     """Play the script and say how it went. 0 when every answer was right."""
     console = Console(as_json=as_json, spoken=True, details=True)
-    turns = converse(config, lines(), record, console.show, quiet=as_json)
-    return _report(lines(), turns, record, as_json=as_json)
+    turns = converse(config, lines(story), record, console.show, quiet=as_json)
+    return _report(lines(story), turns, record, as_json=as_json)
 
 
 def converse(

@@ -44,6 +44,7 @@ CASES = {
         23 dollars and 50 cents → 23.5 USD
         five hundred yuan → 500 CNY
         45 quid → 45 GBP
+        45 lbs → 45 GBP
         it was 1,200 euros for the hotel → 1200 EUR
         the taxi was twelve dollars → 12 USD
         a hundred and twenty euros for supplies → 120 EUR
@@ -144,6 +145,7 @@ CASES = {
         ? two thirty → 14:30
         ? nine-thirty → 09:30
         at 1400 → 14:00
+        at 330. → 15:30
         ? ten oh five → 10:05
         ? half past nine, please → 09:30
         ? make it four → 16:00
@@ -192,6 +194,10 @@ CASES = {
         tomorrow 10 to 12 a big room → 10:00-12:00
         May 12 to 14 → -
         10am-12pm → 10:00-12:00
+        915-1045 → 09:15-10:45
+        between 9 and 11.30. → 09:00-11:30
+        from 100 to 200 → -
+        half pass 9 until 11 → 09:30-11:00
         noon to two → 12:00-14:00
         1400 to 1600 hours → 14:00-16:00
         8.30 to 10 → 08:30-10:00
@@ -208,6 +214,7 @@ CASES = {
         90 minutes → 90
         half an hour → 30
         two hours → 120
+        and hour and a half → 90
         two and a half hours → 150
         three quarters of an hour → 45
         1 hour 20 minutes → 80
@@ -244,7 +251,12 @@ CASES = {
         A302, no, B210 → B210
         not A302 but A305 → A305
         I have a 10 minute break → -
-        302 → -
+        302 → A302
+        bookroom of 302 on Friday → A302
+        it costs 302 euros → -
+        A 3.02 → A302
+        book A302 10-12 tomorrow → A302
+        book room a three oh two ten to twelve → A302
         Z999 → -
         A302, no, b two ten → B210
         room 8302 → A302
@@ -264,6 +276,8 @@ CASES = {
         number 1001 → E-1001
         AP-1001 → -
         E-10 → -
+        what about expense E-1000 in one? → E-1001
+        E-1001 in 10 minutes → E-1001
         ? one thousand and two → E-1002
     """,
     "asset": """
@@ -271,6 +285,7 @@ CASES = {
         AP one thousand and one → AP-1001
         a p ten oh one → AP-1001
         A P 1 0 0 1 → AP-1001
+        look up pass at a P-1000N1 → AP-1001
     """,
     "free code": """
         the code is X77 → X77
@@ -378,3 +393,14 @@ def test_d2_english_values(name: str, said: str, value: str) -> None:
     wanted = said.startswith("? ")
     expected = "" if value == "-" else value
     assert best(name, said.removeprefix("? "), "en", wanted=wanted) == expected
+
+
+@pytest.mark.parametrize(("name", "said", "value"), ROWS, ids=lambda part: str(part))
+def test_case_and_a_full_stop_change_nothing(name: str, said: str, value: str) -> None:
+    wanted = said.startswith("? ")
+    expected = "" if value == "-" else value
+    bare = said.removeprefix("? ")
+    for text in (bare.rstrip(".,") + ".", bare[0].upper() + bare[1:], bare.replace(",", "")):
+        if name in ("reason", "name", "what", "thing") or "1,2" in bare or "50 euros" in bare:
+            continue
+        assert best(name, text, "en", wanted=wanted) == expected, text

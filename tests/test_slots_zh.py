@@ -77,6 +77,7 @@ CASES = {
         二零二七年三月一号 → 2027-03-01
         2026-12-01 → 2026-12-01
         三天后 → 2026-05-16
+        三个月后 → 2026-08-13
         两周后 → 2026-05-27
         过两天 → 2026-05-15
         明天，不对，后天 → 2026-05-15
@@ -175,7 +176,9 @@ CASES = {
         会议室三零二 → A302
         A302，不对，B210 → B210
         诶三零二 → A302
-        三零二 → -
+        三零二 → A302
+        三百零二块 → -
+        订A302十点到十二点 → A302
         ? 三零二 → A302
         ? 呃，三零五吧 → A305
         ? 就A三零二 → A302
@@ -274,3 +277,12 @@ def test_d2_chinese_values(name: str, said: str, value: str) -> None:
     wanted = said.startswith("? ")
     expected = "" if value == "-" else value
     assert best(name, said.removeprefix("? "), "zh", wanted=wanted) == expected
+
+
+@pytest.mark.parametrize(("name", "said", "value"), ROWS, ids=lambda part: str(part))
+def test_punctuation_changes_nothing(name: str, said: str, value: str) -> None:
+    wanted = said.startswith("? ")
+    expected = "" if value == "-" else value
+    bare = said.removeprefix("? ")
+    for text in (bare + "。", bare + ".", "嗯，" + bare, bare.replace("，", "")):
+        assert best(name, text, "zh", wanted=wanted) == expected, text

@@ -16,6 +16,7 @@ from assistant.audio import files
 from assistant.config import ROOT
 from assistant.events import Audio
 from assistant.testing import tone
+from tests.hearing import heard_whole
 from tests.soundcard import VirtualCard
 
 pytestmark = pytest.mark.soundcard
@@ -69,7 +70,7 @@ def test_what_is_said_is_heard_from_the_speaker(
     loud = np.nonzero(np.abs(heard.samples) > 0.01)[0]
     assert (loud[-1] - loud[0]) / heard.rate == pytest.approx(said["seconds"] - 0.3, abs=0.2)
     assert 0.2 < np.abs(heard.samples).max() < 0.999, "neither faint nor clipped"
-    assert words(listener(heard)) == words(SENTENCE)
+    assert heard_whole(listener(heard), SENTENCE)
 
 
 def test_a_microphone_hears_all_of_a_sound_at_its_level(
@@ -141,7 +142,7 @@ def test_a_played_sentence_is_understood(
     )
     virtual_card.play(tmp_path / "in.wav")
     assert result(process)["lost"] == 0
-    assert words(listener(files.read(tmp_path / "heard.wav"))) == words(SENTENCE)
+    assert heard_whole(listener(files.read(tmp_path / "heard.wav")), SENTENCE)
 
 
 def test_stopping_is_quick_and_the_recording_shows_what_was_heard(
@@ -242,7 +243,3 @@ def test_devices_that_are_unplugged_are_told_once_and_come_back(
     assert got["told"] == 2
     assert got["gap"] > 1.0, "the frames after the gap stand where they belong on the clock"
     assert got["ended"]
-
-
-def words(text: str) -> list[str]:
-    return "".join(char for char in text.lower() if char.isalpha() or char == " ").split()

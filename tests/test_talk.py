@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from difflib import SequenceMatcher
 from pathlib import Path
 from typing import IO, Any
 
@@ -20,19 +19,10 @@ from assistant.audio import files
 from assistant.bench.latency import voiced
 from assistant.config import ROOT
 from assistant.events import Audio
+from tests.hearing import sounds_like
 from tests.soundcard import VirtualCard
 
 pytestmark = pytest.mark.models
-
-
-def words(text: str) -> list[str]:
-    return "".join(char for char in text.lower() if char.isalpha() or char == " ").split()
-
-
-def sounds_like(heard: str, said: str) -> bool:
-    """The same letters but for a few: "Francis Paris" is how "France is Paris" may be heard."""
-    one, other = ("".join(words(text)) for text in (heard, said))
-    return bool(SequenceMatcher(None, one, other).ratio() > 0.85)
 
 
 def turns_of(folder: Path) -> list[tuple[str, str]]:

@@ -37,6 +37,8 @@ _TYPES = (
     ("money", r"\bprice\b|\bfare\b|\bamount\b|\bbalance\b|\brent\b|\bcost\b|\bfee\b"),
     ("number", r"\bnumber of\b|\bnumber\b(?! to| of the)|\bpercentage\b|\bspeed\b|\bhumidity\b"),
 )
+_FLAG = re.compile(r"^(?:has|is|are|free|good|shared|serves|offers)_|^refundable|^furnished|_(?:allowed|welcome)$")
+"""how yes-or-no slots are called in schemas"""
 _SPACED = re.compile(r"(?<=[a-z])(?=[A-Z])|_")
 
 
@@ -92,6 +94,8 @@ def slot_type(name: str, description: str = "", values: Iterable[str] = ()) -> s
         return "flag"
     if values:
         return "number" if all(value.isdigit() for value in values) else "choice"
+    if not description and _FLAG.search(name):
+        return "flag"
     for text in (description.lower(), spaced(name)):
         for kind, pattern in _TYPES:
             if re.search(pattern, text) and not re.search(r"phone|\bname\b|address", spaced(name)):
@@ -158,20 +162,25 @@ def read_schema(path: Path) -> dict[str, Flow]:
 def guess_flows(turns: Iterable[Exchange]) -> dict[str, Flow]:
     """Flows of services without a schema, from the names that occur in their turns."""
     slots: dict[str, dict[str, None]] = {}
-    intents: dict[str, dict[str, None]] = {}
+    intents: dict[str, dict[str, dict[str, None]]] = {}
+    """service → intent → slots given under it"""
     for turn in turns:
         for frame in (*turn.system, *turn.user):
             names = [*frame.given, *(slot for _, slot, _ in frame.acts if slot)]
             slots.setdefault(frame.service, {}).update(dict.fromkeys(names))
             if frame.intent not in ("", "NONE"):
-                intents.setdefault(frame.service, {})[frame.intent] = None
+                given = intents.setdefault(frame.service, {}).setdefault(frame.intent, {})
+                given.update(dict.fromkeys(frame.given))
     return {
         service: Flow(
             family(service),
             {"en": spaced(family(service))},
             {"en": (spaced(family(service)),)},
             {name: slot_of(name) for name in names if name not in ("intent", "count")},
-            {name: _intent(family(service), name) for name in intents.get(service, ())},
+            {
+                name: _intent(family(service), name, optional=tuple(given))
+                for name, given in intents.get(service, {}).items()
+            },
         )
         for service, names in slots.items()
     }

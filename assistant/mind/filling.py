@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from assistant.mind.cues import hits, of
+from assistant.mind.cues import compiled, hits, longest, of
 from assistant.mind.dialogue import Done, Filled, Task, fill
 from assistant.mind.flows import Intent, Slot
 from assistant.mind.slots import SURE, Found, read
@@ -131,7 +131,7 @@ def begun(view: View, intent: Intent, cue: str, *, left: bool = True) -> Read:
 
 def one_more(view: View, intent: Intent) -> Read:
     """ "And flour": more of what was just added; only a few words, and no question."""
-    start = view.common.starts("more", view.plain)
+    start = longest(view.common.phrases("more"), view.language, view.plain)
     rest = view.plain[start:].strip() if start else ""
     size = len(rest) if view.language == "zh" else len(rest.split())
     most = MORE_CHARACTERS if view.language == "zh" else MORE_WORDS
@@ -169,8 +169,6 @@ def _cut(text: str, words: str, view: View) -> str:
     if not words:
         return text
     nouns = of({}, view.language)
-    from assistant.mind.cues import compiled
-
     body = compiled(words, view.language, nouns).pattern
     return re.sub(body, " \x00 ", text, count=1, flags=re.I)
 

@@ -18,8 +18,6 @@ from assistant.mind.words import stems
 
 KINDS = ("noun", "slot", "value")
 """where a flow's word stands: its name and deeds, its slots, their values"""
-HEAD = 2
-"""words that count as the beginning of a sentence"""
 KEPT = 64
 """sets of flows whose words are kept ready"""
 WIDE = "\u3400"
@@ -111,11 +109,11 @@ def _make_index(flows: Sequence[Flow], language: str) -> Index:
     return index
 
 
-def kinship(scene: Scene) -> tuple[dict[str, float], dict[str, float]]:
+def kinship(scene: Scene, words: Iterable[str]) -> tuple[dict[str, float], dict[str, float]]:
     """How many words speak for the flow under way, and for the best of the others, by kind."""
     index = _index((scene.flow, *scene.others), scene.language)
     sums: dict[tuple[str, str], float] = {}
-    for term in set(terms(scene.text)):
+    for term in set(words):
         for flow, kind, weight in index.get(term, ()):
             for key in (kind, "all"):
                 sums[flow, key] = sums.get((flow, key), 0.0) + weight
@@ -126,15 +124,14 @@ def kinship(scene: Scene) -> tuple[dict[str, float], dict[str, float]]:
     return own, other
 
 
-def features(scene: Scene) -> dict[str, float]:
-    """Name → value, about 1 for each family of features however long the words are."""
-    words = terms(scene.text)
+def features(scene: Scene, words: Sequence[str]) -> dict[str, float]:
+    """Name → value, about 1 for each family of features; `words`: the terms of the text."""
     acts = sorted(set(scene.acts))
     found = _even(_grams("u", words, 3)) | _even(_grams("s", terms(scene.said), 2))
     found["acts " + " ".join(acts)] = 1.0
     found |= dict.fromkeys((f"act {act}" for act in acts), 1.0)
-    found |= dict.fromkeys(_shape(scene, words), 1.0)
-    own, other = kinship(scene)
+    found |= dict.fromkeys(_shape(scene), 1.0)
+    own, other = kinship(scene, words)
     for act in ("any", *acts):
         found |= {f"lead {kind} {act}": _bound(own[kind] - other[kind], 2.0) for kind in own}
     return found
@@ -156,11 +153,8 @@ def _grams(mark: str, words: Sequence[str], most: int) -> Iterator[str]:
             yield f"{mark} " + " ".join(words[start : start + size])
 
 
-def _shape(scene: Scene, words: Sequence[str]) -> Iterator[str]:
-    """What does not depend on single words: length, question, which slots fit."""
-    yield f"length {min(len(words).bit_length(), 6)}"
-    for size in range(1, HEAD + 1):
-        yield "head " + " ".join(words[:size])
+def _shape(scene: Scene) -> Iterator[str]:
+    """What does not depend on single words: is it a question, which slots fit."""
     if scene.text.rstrip().endswith(("?", "？", "吗", "呢")):
         yield "question"
     if not scene.wanted:
@@ -191,7 +185,8 @@ class Gate:
 
     def seen(self, scene: Scene) -> dict[str, float]:
         """The features, those of the learned topics among them."""
-        return features(scene) | topic_features(scene, self.topics)
+        words = terms(scene.text)
+        return features(scene, words) | topic_features(scene, words, self.topics)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values; `from_dict` reads them back."""
@@ -222,10 +217,12 @@ def _numbers(data: Mapping[str, Any]) -> Mapping[str, float]:
     return MappingProxyType({str(key): float(value) for key, value in data.items()})
 
 
-def topic_features(scene: Scene, topics: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+def topic_features(
+    scene: Scene, words: Iterable[str], topics: Mapping[str, Mapping[str, float]]
+) -> dict[str, float]:
     """How much likelier the words are under this flow than under the best other one."""
     sums: dict[str, float] = {}
-    for term in set(terms(scene.text)):
+    for term in set(words):
         for flow, weight in topics.get(term, {}).items():
             sums[flow] = sums.get(flow, 0.0) + weight
     own = sums.get(scene.flow.id, 0.0)

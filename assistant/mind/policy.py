@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from assistant.mind.dialogue import CONFIRM, Dialogue, Done, Filled, Task, frozen
 from assistant.mind.filling import (
+    NOTHING,
     Read,
     covered,
     filled,
@@ -205,31 +206,34 @@ def _is_answer(view: View, task: Task, match: Match) -> bool:
 
 def _answered(view: View, task: Task) -> Decision | None:
     """A value for what was asked, or for any other slot of the task."""
-    flow = view.flow(task)
+    flow, intent = view.flow(task), view.intent(task)
     slot = flow.slots.get(task.asked)
     if slot is None:
         return None
-    if slot.type == "text" and (_asks(view) or view.common.starts("change", view.plain)):
+    free = slot.type == "text"
+    if free and (_asks(view) or view.common.starts("change", view.plain)):
         return None
     chosen = ordinal(view, {name: of for name, of in task.offered.items() if name == task.asked})
     if chosen:
         return advance(view, filled(view, task, Read(chosen, {})), ("one of those named",))
-    if slot.type == "text":
-        found = read_slots(view, [slot], [slot.name])
-    else:
-        intent = view.intent(task)
-        found = read_slots(view, [flow.slots[name] for name in intent.slots], [task.asked])
-    if not found or (_asks(view) and task.asked not in found.sure):
-        return None
-    if not found.sure and covered(view, found) < MOSTLY:
-        return None
-    if view.common.has("recall", view.plain) and recalled(view):
+    slots = [slot] if free else [flow.slots[name] for name in intent.slots]
+    found = read_slots(view, slots, [task.asked])
+    if not _answers(view, task, found):
         return None
     kept = filled(view, task, found)
-    if task.asked in view.intent(task).offer and task.asked not in kept.slots:
+    if task.asked in intent.offer and task.asked not in kept.slots:
         kept = _without_offer(kept, view)
     values = ", ".join(f"{name} = {one.value}" for name, one in found.sure.items())
     return advance(view, kept, (f"fits: {values or 'unsure'}",))
+
+
+def _answers(view: View, task: Task, found: Read) -> bool:
+    """The values found are what the words are for: not a question, not a chance likeness."""
+    if not found or (_asks(view) and task.asked not in found.sure):
+        return False
+    if not found.sure and covered(view, found) < MOSTLY:
+        return False
+    return not (view.common.has("recall", view.plain) and recalled(view))
 
 
 def _asks(view: View) -> bool:
@@ -369,8 +373,14 @@ def _correction(view: View) -> Decision | None:
     slots = [view.flow(last.task).slots[name] for name in intent.slots]
     loose = [one.name for one in slots if said and one.type in TYPED]
     found = read_slots(view, [one for one in slots if one.type != "text"], loose)
-    found = found or one_more(view, intent)
-    follows = said or view.common.starts("followup", view.plain) or covered(view, found) >= MOSTLY
+    more = NOTHING if found else one_more(view, intent)
+    found = found or more
+    follows = (
+        bool(more)
+        or said
+        or view.common.starts("followup", view.plain)
+        or covered(view, found) >= MOSTLY
+    )
     if not found or not follows:
         return None
     before = {name: one for name, one in last.task.slots.items() if name in intent.slots}

@@ -20,8 +20,8 @@ def projected(state: State, view: View, limits: MindConfig) -> State:
     open_ = [task for task in (*dialogue.suspended, dialogue.task) if task is not None]
     facts: dict[str, Fact] = {}
     for task in open_:
-        for slot, filled, note in notes(view, task):
-            facts[f"{task.flow}.{slot}"] = Fact(filled.spoken, note, view.language, filled.turn)
+        for slot, value, turn, note in notes(view, task):
+            facts[f"{task.flow}.{slot}"] = Fact(value, note, view.language, turn)
     new = [one for one in dialogue.done if one not in state.dialogue.done and one.write]
     summary, steps = state.history_summary, state.steps
     for done in _taken_back(state, dialogue):

@@ -39,9 +39,15 @@ def _number(said: str) -> Decimal | None:
 def read_numbers(view: View, wanted: bool, taken: Sequence[tuple[int, int]]) -> Iterator[Candidate]:
     """Every number outside the spans that are taken (dates, times, sums of money, codes)."""
     rules = _counts(view.language)
-    for match in rules[0].finditer(view.digits):
+    at = 0
+    while match := rules[0].search(view.digits, at):
+        at = match.end()
         candidate = _one(view, match, wanted, rules)
-        if candidate and not any(s < candidate.end and candidate.start < e for s, e in taken):
+        span = view.span(*match.span())
+        if any(start < span[1] and span[0] < end for start, end in taken):
+            if "点" in match["number"]:  # 十二点六个人: the hour is taken, what follows is not
+                at = match.start("number") + match["number"].index("点") + 1
+        elif candidate:
             yield candidate
 
 
@@ -181,7 +187,7 @@ def _money(language: str) -> re.Pattern[str]:
         rf"(?:\.\d{{1,2}})?)(?P<thousand>k\b)?"
         rf"|(?P<number>{amount})(?P<half> and a half)? ?(?P<after>{said})(?!\w)"
         rf"(?:(?: and)? (?P<cents>\d{{1,2}})"
-        rf"(?![\d:.,]| ?(?:{said}|people|boxes|of|o'clock|am|pm)\b)"
+        rf"(?!\d|[:.,]\d| ?(?:{said}|people|boxes|of|o'clock|am|pm)\b)"
         rf"(?: (?P<cent>{small})\b)?)?"
         rf"|(?P<number3>(?!))(?P<small_only>(?!))"
     )

@@ -72,17 +72,21 @@ def _english(language: str) -> Grammar:
         rf"(?:,? (?:in the|at|this|tomorrow|today|in) ?(?P<part>{_any_part(language)})\b"
         rf"| (?=tonight))?"
     )
+    side = "(?:-|to |until |till )"
 
     def pattern(some_past: str, some_before: str) -> re.Pattern[str]:
         return re.compile(
-            rf"(?<![\w:/$€£¥])(?<!\d[.,])(?<![a-ln-z]-)(?<!\d{{4}}-)(?<!\d\d-\d\d-)(?:(?P<moment>{moments})\b|"
+            rf"(?<![\w:/$€£¥])(?<!\d[.,])(?<![a-ln-z]-)(?!(?<=\d{{4}}-)\d\d-)(?<!\d\d-\d\d-)"
+            rf"(?:(?P<moment>{moments})\b|"
             rf"(?:(?:(?P<past>{some_past}) {past}|"
             rf"(?<!from )(?<!between )(?P<before>{some_before}) {before}) "
             rf"(?P<past_hour>\d{{1,2}})(?![\d:/])|"
-            rf"(?P<long>(?:[01]?\d|2[0-3])[0-5]\d)(?:(?= ?(?:hours|hrs)\b)|(?<=\bat \d{{4}})(?!\d)|"
-            rf"(?= (?:to|until|till) [012]\d[0-5]\d\b))(?: ?hours)?|"
+            rf"(?P<long>(?:[01]?\d|2[0-3])[0-5]\d)(?!\d|[:.,/]\d|%|st|nd|rd|th)"
+            rf"(?:(?P<hours> ?(?:hours|hrs)\b)|(?<=\bat \d{{4}})|(?<=\bat \d{{3}})|"
+            rf"(?= ?{side}\d{{1,4}}\b)|(?<=\d-\d{{3}})|(?<=\d-\d{{4}})|(?<= to \d{{3}})|"
+            rf"(?<= to \d{{4}}))|"
             rf"(?P<hour>\d{{1,2}})(?:(?:(?P<colon>[:.h])|-(?=[345]\d)|,? (?:{oh} )?)"
-            rf"(?P<minute>(?<= {oh[3]} )\d|(?<= oh )\d|[0-5]\d)(?![\d:.,/%]|st|nd|rd|th))?"
+            rf"(?P<minute>(?<= {oh[3]} )\d|(?<= oh )\d|[0-5]\d)(?!\d|[:.,/]\d|%|st|nd|rd|th))?"
             rf"(?![\d:/%€$£]|[.,]\d|st\b|nd\b|rd\b|th\b)){tail})"
         )
 
@@ -128,7 +132,7 @@ def _chinese(language: str) -> Grammar:
 
     def pattern(bare_hours: str) -> re.Pattern[str]:
         return re.compile(
-            rf"(?P<moment>{moments})(?!的?[,\s]*\d)(?P<long>(?!))?|"
+            rf"(?P<moment>{moments})(?!的?[,\s]*\d)(?P<long>(?!))?(?P<hours>(?!))?|"
             rf"(?:(?P<part>{parts})的?[,\s]*)?(?P<past>(?!))?"
             rf"(?:差(?P<before>1刻|\d{{1,2}}分钟?)(?P<past_hour>\d{{1,2}})点|"
             rf"{stops}(?:(?P<hour>{bare}(?=点|时(?![间候])|:)|{bare_hours})"

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 
 from assistant.mind.flows import Choice, Slot
+from assistant.mind.slot_clocks import grammar
 from assistant.mind.slot_view import Candidate, View, words
 
 _CODE = re.compile(r"[A-Za-z]{1,4}[- ]?\d{1,8}")
-_SUFFIX = 2
-"""digits at least of a code said without its letters, where nobody had asked for one"""
+_SUFFIX, _WHOLE = 2, 3
+"""digits at least of a code said without its letters, where it was asked for and where not"""
 
 
 _ALIKE = ("BCDEGPTVZ", "AHJK", "MN", "FSX", "IY", "QU")
@@ -33,18 +34,37 @@ def read_codes(
     strict = slot.type == "choice"
     for match in _spelled(view.language).finditer(view.digits):
         letters = _letters(view.language, match["letters"])
-        digits = _digits(match["number"])
-        written = bool(re.search(r"[a-z]-?\d", match[0]))
-        found = _resolve(letters, digits, codes, slot.pattern, strict)
-        clear = written or _clear(view, match, digits, wanted)
+        found, end = _longest(view, match, letters, (codes, slot.pattern, strict))
+        digits = _digits(view.digits[match.start("number") : end])
+        clear = _clear(view, match, digits, wanted)
         if not found:
             yield from _misheard(view, match, (letters, digits), codes)
-            continue
-        if not (found[1] or clear or slot.pattern):
-            continue
-        value, in_list = found
-        yield view.candidate(value, match, 1.0 if in_list or not codes else 0.9)
+        elif found[1] or slot.pattern or clear:
+            sure = 1.0 if found[1] or not codes else 0.9
+            yield Candidate(found[0], *view.span(match.start(), end), sure)
     yield from _numbers(view, slot, codes, wanted)
+
+
+_Resolved = tuple[str, bool]
+"""(value, whether it is in the list)"""
+
+
+def _longest(
+    view: View, match: re.Match[str], letters: str, rules: tuple[tuple[str, ...], str, bool]
+) -> tuple[_Resolved | None, int]:
+    """The longest code at the beginning of a run of numbers ("A302 10-12"), and where it ends."""
+    codes, pattern, strict = rules
+    start = match.start("number")
+    ends = [start + gap.start() for gap in re.finditer(r"[ -]", match["number"])]
+    for end in (match.end(), *reversed(ends)):
+        said = view.digits[start:end]
+        found = _resolve(letters, _digits(said), codes, pattern, strict)
+        if found and (found[1] or (pattern and "." not in said)):
+            return found, end
+    if pattern or strict or "." in match["number"]:
+        return None, match.end()
+    end = ends[0] if ends and ends[0] - start > _SUFFIX else match.end()
+    return _resolve(letters, _digits(view.digits[start:end]), codes, pattern, strict), end
 
 
 def _misheard(
@@ -73,19 +93,36 @@ def _clear(view: View, match: re.Match[str], digits: str, wanted: bool) -> bool:
         return False
     if not letters.isascii():
         return False
+    if re.search(r"[a-z]-?\d", match[0]):
+        return True
     single = len(letters) == 1 or all(len(part) == 1 for part in letters.split())
     capitals = letters.isupper() and not view.text.isupper()
     return (single or capitals) and (wanted or len(digits) > 2)
 
 
 def _numbers(view: View, slot: Slot, codes: tuple[str, ...], wanted: bool) -> Iterator[Candidate]:
-    """A code of which only the digits were said: "room 302"."""
+    """A code of which only the digits were said: "room 302", and 302 where only one ends so."""
     for match in _DIGITS.finditer(view.digits):
-        digits = _digits(match[0])
-        named = len(digits) > 2 and _named(view, slot, match)
-        if len(digits) >= _SUFFIX and (wanted or named):
-            for value, sure in _completed(digits, codes, slot.pattern):
-                yield view.candidate(value, match, sure)
+        named = _named(view, slot, match)
+        ends = [gap.start() for gap in re.finditer(r"[ -]", match[0])]
+        for length in (len(match[0]), *reversed(ends)):
+            digits = _digits(match[0][:length])
+            if len(digits) < (_SUFFIX if wanted else _WHOLE):
+                continue
+            found = list(_completed(digits, codes, slot.pattern))
+            span = view.span(match.start(), match.start() + length)
+            if not (wanted or named):
+                alone = _alone(view, digits, codes, match.start() + length)
+                found = [(code, 0.75) for code, _ in found if alone]
+            yield from (Candidate(code, *span, sure) for code, sure in found)
+            if found:
+                break
+
+
+def _alone(view: View, digits: str, codes: tuple[str, ...], end: int) -> bool:
+    """Whether a bare number is all the digits of a known code and counts nothing."""
+    known = any(re.sub(r"\D", "", code) == digits for code in codes)
+    return known and not grammar(view.language).counted.match(view.digits, end)
 
 
 def _completed(digits: str, codes: tuple[str, ...], pattern: str) -> Iterator[tuple[str, float]]:
@@ -96,8 +133,8 @@ def _completed(digits: str, codes: tuple[str, ...], pattern: str) -> Iterator[tu
         for code in chosen:
             yield code, 0.9 if len(chosen) == 1 else 0.7
         eight = not chosen and digits.startswith("8")
-        if eight and (code := _resolve(_EIGHT, digits[1:], codes, "", True)):
-            yield code[0], 0.8
+        if eight and (found := _resolve(_EIGHT, digits[1:], codes, "", True)):
+            yield found[0], 0.8
     elif pattern:
         letters = _prefix(pattern)
         for value in (digits, f"{letters}-{digits}", f"{letters}{digits}"):
@@ -123,7 +160,7 @@ def _prefix(pattern: str) -> str:
 
 def _resolve(
     letters: str, digits: str, codes: tuple[str, ...], pattern: str, strict: bool
-) -> tuple[str, bool] | None:
+) -> _Resolved | None:
     """(value, whether it is in the list); None when there can be no such code."""
     key = letters + digits
     for code in codes:
@@ -144,17 +181,21 @@ def _hyphened(codes: tuple[str, ...]) -> bool:
 
 
 _OH = r"(?:double oh|double o|oh|o|幺)"
-_GROUPS = rf"\d(?:\d|,(?=\d{{3}}))*(?:[ -](?:{_OH}[ -]?)*\d+|[ -]?{_OH}[ -]?\d+)*"
+_GROUPS = (
+    rf"(?:\d\.\d\d(?!\d)|\d(?:\d|,(?=\d{{3}}))*)(?:[ -](?:{_OH}[ -]?)*\d+|[ -]?{_OH}[ -]?\d+)*"
+    r"(?:(?<=00) ?(?:and|in|an|n) ?\d{1,2}(?=\s*(?:$|[.,!?])))?"
+)
 _DIGITS = re.compile(
     rf"(?<![a-z\d.:/€$£¥-])(?<!\d )(?:{_OH} )*{_GROUPS}(?![a-z\d:/%点月号日]|\.\d)"
 )
 
 
 def _digits(said: str) -> str:
-    """ "3 oh 2" → "302", "1,001" → "1001", "10 oh 1" → "1001"."""
-    return re.sub(
-        r"\D", "", re.sub(r"oh|o", "0", re.sub(r"double oh?", "00", said)).replace("幺", "1")
-    )
+    """ "3 oh 2" → "302", "1,001" → "1001", "10 oh 1" → "1001", "1000 in 1" → "1001"."""
+    if parts := re.fullmatch(r"([\d,]+00) ?[a-z]+ ?(\d{1,2})", said):
+        return str(int(parts[1].replace(",", "")) + int(parts[2]))
+    said = re.sub(r"oh|o", "0", re.sub(r"double oh?", "00", said))
+    return re.sub(r"\D", "", said.replace("幺", "1"))
 
 
 @cache

@@ -29,7 +29,7 @@ def read_durations(view: View, wanted: bool) -> Iterator[Candidate]:
         yield Candidate(str(minutes), *view.span(start, end))
     if found or not wanted:
         return
-    for match in re.finditer(r"(?<![\w.:])\d{1,3}(?![\w.:])", view.digits):
+    for match in re.finditer(r"(?<![a-z\d.:])\d{1,3}(?![a-z\d]|[.:]\d)", view.digits):
         number = int(match[0])
         if number:
             yield view.candidate(str(number * 60 if number <= 8 else number), match, 0.7)
@@ -47,7 +47,7 @@ def _part(match: re.Match[str], name: str) -> float:
 
 
 _COUNTS = {
-    **{"a": 1, "an": 1, "half an": 0.5, "half a": 0.5, "half": 0.5, "半": 0.5},
+    **{"a": 1, "an": 1, "and": 1, "half an": 0.5, "half a": 0.5, "half": 0.5, "半": 0.5},
     **{"a quarter of an": 0.25, "quarter of an": 0.25, "3 quarters of an": 0.75},
 }
 
@@ -62,7 +62,7 @@ def _pattern(chinese: bool) -> re.Pattern[str]:
             rf"(?:零|又)?(?:(?P<second>\d{{1,2}})(?P<second_half>半)?(?P<second_unit>分钟?|刻钟))?"
         )
     unit = r"hours?|hrs?|minutes?|mins?|days?|weeks?"
-    count = rf"(?:half|(?:a |3 )?quarters? of) an?|half|an?|{number}"
+    count = rf"(?:half|(?:a |3 )?quarters? of) an?|half|and?(?= hour and)|an?|{number}"
     return re.compile(
         rf"(?<![\w.:])(?P<first>{count})(?P<first_half> and a half)?[ -]?(?P<first_unit>{unit})\b"
         rf"(?P<half> and a half)?"

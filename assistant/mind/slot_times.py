@@ -220,17 +220,19 @@ def _clocks(view: View, rules: Grammar, pattern: re.Pattern[str]) -> Iterator[Cl
         for match in rules.part.finditer(view.digits)
     ]
     for match in pattern.finditer(view.digits):
-        yield _clock(view, match, [part for part in parts if part[2] not in ("day", "noon")])
+        said = _clock(view, match, [part for part in parts if part[2] not in ("day", "noon")])
+        if said:
+            yield said
 
 
-def _clock(view: View, match: re.Match[str], parts: list[tuple[int, int, str]]) -> Clock:
+def _clock(view: View, match: re.Match[str], parts: list[tuple[int, int, str]]) -> Clock | None:
     start, end = match.span()
     groups = match.groupdict()
     if groups["moment"]:
         value = _moment(view.language, groups["moment"])
         return Clock(int(value[:2]), int(value[3:]), "24", start, end, True)
     if groups["long"]:
-        return Clock(int(groups["long"][:-2]), int(groups["long"][-2:]), "24", start, end, True)
+        return _long(groups["long"], start, end, said=bool(groups["hours"]))
     written = groups["hour"] or groups["past_hour"]
     hour, minute = int(written), _minute(groups["minute"] or groups["past"] or "0")
     if groups["before"]:
@@ -244,6 +246,15 @@ def _clock(view: View, match: re.Match[str], parts: list[tuple[int, int, str]]) 
         near = min(parts, key=lambda part: max(part[0] - end, start - part[1]))
         half = near[2] if hour in _SPOKEN_HOURS.get(near[2], ()) else ""
     return Clock(hour, minute, half, start, end, strong)
+
+
+def _long(digits: str, start: int, end: int, *, said: bool) -> Clock | None:
+    """ "1400 hours"; "930" where a time is likely, though not "200"."""
+    hour, minute = int(digits[:-2]), int(digits[-2:])
+    whole = len(digits) == 4 and (hour > 12 or digits[0] == "0")
+    if not said and (minute % 5 or (not minute and not whole)):
+        return None
+    return Clock(hour, minute, "24" if said or whole else "", start, end, said)
 
 
 def _half(language: str, groups: dict[str, str], hour: int) -> str:

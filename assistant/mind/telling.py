@@ -32,8 +32,13 @@ def told(view: View, decision: Decision) -> str:
         return words("resumed_done", language, what=_summary(view, decision.done.task))
     asked = question(view, decision) if decision.slot else ""
     if act in LEADS:
-        title = text_of(view.intent(task).title, language)
-        return _two(words(act, language, title=title, what=_summary(view, task)), asked, language)
+        places = {
+            "title": text_of(view.intent(task).title, language),
+            "name": text_of(view.flow(task).name, language),
+            "what": _listed(view, task, values(view, task)),
+        }
+        lead = f"{act}_so_far" if act == "resumed" and task.slots and task.asked != CONFIRM else act
+        return _two(words(lead, language, **places), asked, language)
     return asked
 
 
@@ -111,13 +116,9 @@ def _recalled(view: View, decision: Decision, task: Task) -> str:
     value = said_value(view, slot, task.slots[decision.slot].value)
     if slot.type == "flag":
         value = words(task.slots[decision.slot].value, view.language)
-    answer = words(
-        "recall",
-        view.language,
-        name=text_of(view.flow(task).name, view.language),
-        slot=_label(slot, view.language),
-        value=value,
-    )
+        answer = words("recall_flag", view.language, value=value)
+    else:
+        answer = words("recall", view.language, value=value)
     open_ = view.dialogue.task
     again = ""
     if open_ is not None and open_.asked:
@@ -158,17 +159,17 @@ def _two(one: str, other: str, language: str) -> str:
     return f"{one}{gap}{other}" if other else one
 
 
-def notes(view: View, task: Task) -> Sequence[tuple[str, Filled, str]]:
-    """(slot, value, a sentence about it) for the inner monologue (M1 `facts`)."""
+def notes(view: View, task: Task) -> Sequence[tuple[str, str, int, str]]:
+    """(slot, value, turn, a sentence about it) for the inner monologue (M1 `facts`)."""
     flow = view.flow(task)
     name = text_of(flow.name, view.language)
     found = []
     for key, filled in task.slots.items():
         slot = flow.slots[key]
         said = _lasting(view, slot, filled)
-        label = _label(slot, view.language)
+        label = slot.name.replace("_", " ") if view.language == "en" else _label(slot, "zh")
         text = words("slot_note", view.language, name=name, slot=label, value=said)
-        found.append((key, filled, text))
+        found.append((key, said, filled.turn, text))
     return found
 
 

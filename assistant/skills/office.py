@@ -50,7 +50,8 @@ _ROOMS = (
     ("B210", 1, 1, 20),
     ("C001", 0, 0, 6),
 )
-_PIECES = "piece|pieces"
+_PIECES = ""
+"""are counted by themselves: "300 pens" """
 _ITEMS = (
     ("printer-paper", "printer paper", "打印纸", 120, "pack|packs", "包", "paper", "复印纸|A4纸"),
     ("toner", "toner", "硒鼓", 14, "cartridge|cartridges", "个", "toners", "墨粉|碳粉"),
