@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from assistant.mind.cues import compiled, hits, longest, of
-from assistant.mind.dialogue import Done, Filled, Task, fill
+from assistant.mind.dialogue import Done, Filled, Task, fill, frozen
 from assistant.mind.flows import Intent, Slot
 from assistant.mind.slots import SURE, Found, read
 from assistant.mind.view import MAX_EARLIER, View
@@ -209,8 +209,9 @@ def _number_of(view: View, count: int) -> int | None:
 
 def inherited(view: View, intent: Intent, new: Mapping[str, Filled]) -> dict[str, Filled]:
     """What the last thing done in the same flow already told (M4: never asked for again)."""
-    done = view.last()
-    if done is None or done.task.flow != intent.flow or done.task.intent == intent.name:
+    done = view.last_of(intent.flow)
+    again = view.common.has("again", view.plain)
+    if done is None or (done.task.intent == intent.name and not again):
         return {}
     before = view.intent(done.task)
     moved = bool(set(before.required) & set(new))
@@ -230,8 +231,8 @@ def picked(
 
     `guess`: where there was only one result, it is meant without a word for it.
     """
-    done = view.last()
-    if done is None or done.task.flow != intent.flow:
+    done = view.last_of(intent.flow)
+    if done is None:
         return {}
     offered = {
         name: values
@@ -255,9 +256,12 @@ def filled(view: View, task: Task, found: Read) -> Task:
     overwritten = [name for name in news if name in task.slots]
     earlier = (*task.earlier, task.slots)[-MAX_EARLIER:] if news else task.earlier
     maybe = {**task.maybe, **found.maybe}
+    # Other wishes, other choices: what was named to choose from is looked up again.
+    offered = {name: of for name, of in task.offered.items() if set(news) <= {name}}
     return replace(
         fill(task, news),
         maybe={name: value for name, value in maybe.items() if name not in found.sure},
+        offered=frozen(offered),
         earlier=earlier,
         changed=task.changed or bool(overwritten),
         touched=view.stamp,

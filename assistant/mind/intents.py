@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from assistant.mind.cues import hits, of
+from assistant.mind.cues import Hit, hits, of
 from assistant.mind.flows import Flow, Intent
 from assistant.mind.slots import SURE, read
 from assistant.mind.view import View
@@ -18,6 +18,10 @@ _STATEMENT_ZH = re.compile(
     r"昨天|昨晚|已经|刚才|上周|以前|经常|从来|总是|别|不要|不用|没有|我(?:妈|爸|老板|同事|朋友)"
 )
 """Before a cue these make it a statement, not a request."""
+_ASKED = re.compile(
+    r"(?:and |but |so )?(?:did|do|does|have|has|had|was|were|is|are|when|why|how|what|who|which)\b"
+)
+"""A question that begins so asks about a deed, it does not ask for one."""
 _PAST_ZH = re.compile(r"^(?:了|过)")
 PHRASE = 3
 OPENS = 4
@@ -53,9 +57,11 @@ def matches(view: View, near: str = "") -> list[Match]:
 def _match(view: View, flow: Flow, intent: Intent, near: str) -> Match | None:
     nouns = of(flow.nouns, view.language)
     best: Match | None = None
-    for pattern, place, weight in _places(of(intent.phrases, view.language), nouns, view):
+    phrases, cues = of(intent.phrases, view.language), of(intent.cues, view.language)
+    write = intent.kind != "read"
+    for pattern, place, weight in _places(phrases, nouns, view, write):
         best = _better(best, Match(intent, pattern, place, weight + PHRASE, True))
-    for pattern, place, weight in _places(of(intent.cues, view.language), nouns, view):
+    for pattern, place, weight in _places(cues, nouns, view, write):
         named = "{noun}" in pattern or bool(hits(nouns, view.plain, view.language))
         known = not named and _knows(view, flow, intent)
         if named or known or flow.id == near:
@@ -69,13 +75,21 @@ def _better(one: Match | None, other: Match) -> Match:
 
 
 def _places(
-    patterns: tuple[str, ...], nouns: tuple[str, ...], view: View
+    patterns: tuple[str, ...], nouns: tuple[str, ...], view: View, write: bool
 ) -> list[tuple[str, int, int]]:
     return [
         (hit.pattern, hit.start, hit.weight + OPENS * (hit.start <= view.opening + 1))
         for hit in hits(patterns, view.plain, view.language, nouns)
-        if _requested(view, hit.start, hit.end)
+        if _requested(view, hit.start, hit.end) and not (write and _asked_about(view, hit))
     ]
+
+
+def _asked_about(view: View, hit: Hit) -> bool:
+    """ "Did you order toner?", "remind me what you said": a question about it."""
+    recall = view.common.places("recall", view.plain)
+    return _ASKED.match(view.plain[view.clause(hit.start) : hit.start]) is not None or any(
+        one.start <= hit.start and hit.end < one.end for one in recall
+    )
 
 
 def _requested(view: View, start: int, end: int) -> bool:

@@ -21,6 +21,7 @@ from assistant.mind.filling import (
     ordinal,
     read_slots,
 )
+from assistant.mind.flows import Intent
 from assistant.mind.intents import Match, matches
 from assistant.mind.recall import recalled
 from assistant.mind.steps import advance, backed, begin, run
@@ -75,8 +76,7 @@ def _collecting(view: View, task: Task) -> Decision:
 
 def _command(view: View, task: Task) -> Decision | None:
     """Cancel, start over, undo: they are never taken for a value."""
-    declines = task.asked in view.intent(task).offer and view.common.whole("no", view.plain)
-    if _is(view, "cancel") and not declines:
+    if _is(view, "cancel") and not _declines(view, task) and not _any_will_do(view, task):
         dialogue = replace(view.dialogue, task=None, queue=())
         return Decision("cancelled", dialogue, task.name, True, task.slots, ("cancel",), task=task)
     if _is(view, "restart"):
@@ -90,6 +90,18 @@ def _command(view: View, task: Task) -> Decision | None:
             return advance(view, back, ("undo: the slots before",), act="undone")
         return _undo_done(view)
     return None
+
+
+def _declines(view: View, task: Task) -> bool:
+    """ "No thanks", "I don't care": what was offered is not wanted."""
+    words, text = view.common, view.plain
+    return task.asked in view.intent(task).offer and (
+        words.whole("no", text) or words.whole("either_way", text)
+    )
+
+
+def _any_will_do(view: View, task: Task) -> bool:
+    return task.asked in task.offered and view.common.whole("either_way", view.plain)
 
 
 def _is(view: View, name: str) -> bool:
@@ -136,7 +148,7 @@ def _answered_yes_no(view: View, task: Task) -> Decision | None:
         if words.whole("no", text):
             return advance(view, replace(task, maybe=maybe, touched=view.stamp), ("not meant",))
         return None
-    if task.asked in view.intent(task).offer and words.whole("no", text):
+    if _declines(view, task):
         return advance(view, _without_offer(task, view), (f"{task.asked}: not wanted",))
     return None
 
@@ -231,6 +243,8 @@ def _answers(view: View, task: Task, found: Read) -> bool:
     """The values found are what the words are for: not a question, not a chance likeness."""
     if not found or (_asks(view) and task.asked not in found.sure):
         return False
+    if any(view.common.whole(name, view.plain) for name in ("yes", "thanks", "no")):
+        return view.flow(task).slots[task.asked].type == "flag"
     if not found.sure and covered(view, found) < MOSTLY:
         return False
     return not (view.common.has("recall", view.plain) and recalled(view))
@@ -383,10 +397,22 @@ def _correction(view: View) -> Decision | None:
     )
     if not found or not follows:
         return None
+    found = _renewed(found, last, intent)
     before = {name: one for name, one in last.task.slots.items() if name in intent.slots}
     task = Task(last.task.flow, change, frozen(before), touched=view.stamp)
     task = replace(filled(view, task, found), changed=False, earlier=())
     return advance(view, task, (f"changes {last.task.name}",), continued=True)
+
+
+def _renewed(found: Read, last: Done, intent: Intent) -> Read:
+    """ "Change it to B210": another room than the booked one is where the booking moves to."""
+    sure = {}
+    for name, value in found.sure.items():
+        old = last.task.slots.get(name)
+        new = f"new_{name}"
+        moved = old is not None and old.value != value.value and new in intent.slots
+        sure[new if moved else name] = value
+    return replace(found, sure=sure)
 
 
 def _pick(view: View) -> Decision | None:

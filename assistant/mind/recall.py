@@ -10,13 +10,18 @@ from assistant.mind.filling import mentioned, read_slots
 from assistant.mind.view import Decision, View
 
 
+LITTLE = 4
+"""letters beside "what time was it?" that name nothing else"""
+
+
 def recalled(view: View) -> Decision | None:
     """The decision to tell a value that is already known; None when nothing such is asked."""
     if not view.common.has("recall", view.plain):
         return None
+    marked = view.common.has("recall_mark", view.plain)
     for about in _candidates(view):
         task = about.task if isinstance(about, Done) else about
-        name = _slot_asked(view, task)
+        name = _slot_asked(view, task, marked=marked or mentioned(view, about))
         if name and not _tells_other(view, task):
             return Decision(
                 "recall",
@@ -57,15 +62,23 @@ def _candidates(view: View) -> Iterator[Task | Done]:
         yield from every[:2]
 
 
-def _slot_asked(view: View, task: Task) -> str:
-    """The filled slot that the question names, best within what asks ("what time was")."""
+def _slot_asked(view: View, task: Task, *, marked: bool) -> str:
+    """The filled slot that the question names, best within what asks ("what time was").
+
+    Not `marked` as a question about what was said, it must hold little else.
+    """
     asks = [(hit.start, hit.end) for hit in view.common.places("recall", view.plain)]
     best, most = "", 0
     for name in task.slots:
         slot = view.flow(task).slots.get(name)
         for hit in hits(of(slot.words, view.language), view.plain, view.language) if slot else ():
-            inside = any(start <= hit.start and hit.end <= end for start, end in asks)
-            size = hit.end - hit.start + 100 * inside
+            around = [(start, end) for start, end in asks if start <= hit.start and hit.end <= end]
+            if view.language == "zh" and around and all(end > hit.end for _, end in around):
+                continue  # 多少 of 多少钱 is another question
+            rest = len(view.plain) - max((end - start for start, end in around), default=0)
+            if not marked and (not around or rest > LITTLE):
+                continue
+            size = hit.end - hit.start + 100 * bool(around)
             if size > most:
                 best, most = name, size
     return best

@@ -45,7 +45,9 @@ def read_numbers(view: View, wanted: bool, taken: Sequence[tuple[int, int]]) -> 
         candidate = _one(view, match, wanted, rules)
         span = view.span(*match.span())
         if any(start < span[1] and span[0] < end for start, end in taken):
-            if "点" in match["number"]:  # 十二点六个人: the hour is taken, what follows is not
+            if "点" in match["number"] and rules[2].match(
+                view.digits, at
+            ):  # 十二点六个人: the hour is taken, what follows is not
                 at = match.start("number") + match["number"].index("点") + 1
         elif candidate:
             yield candidate

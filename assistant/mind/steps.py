@@ -37,8 +37,8 @@ def begin(view: View, match: Match, why: tuple[str, ...]) -> Decision:
     if dialogue.task is not None and dialogue.task.name != intent.full:
         waiting = (*dialogue.suspended, dialogue.task)[-MAX_SUSPENDED:]
         dialogue = replace(dialogue, task=None, suspended=waiting)
-    last = view.last()
-    offered = last.offered if last is not None and last.task.flow == intent.flow else frozen()
+    last = view.last_of(intent.flow)
+    offered = last.offered if last is not None else frozen()
     task = Task(
         intent.flow,
         intent.name,

@@ -89,6 +89,11 @@ class View:
         done = self.dialogue.done[-1] if self.dialogue.done else None
         return done if done and self.fresh(done.task) else None
 
+    def last_of(self, flow: str) -> Done | None:
+        """What was done last in a flow, whatever came in between, as long as it is fresh."""
+        done = (one for one in reversed(self.dialogue.done) if one.task.flow == flow)
+        return next((one for one in done if self.fresh(one.task)), None)
+
     def fresh(self, task: Task) -> bool:
         return self.stamp - task.touched <= self.minutes * 60
 
@@ -106,7 +111,7 @@ class Decision:
 
     act: str
     """run, ask:<slot>, confirm, refuse, cancelled, undone, cannot_undo, restarted, recall,
-    resumed, model"""
+    resumed, rollback, model"""
     dialogue: Dialogue
     """after it; an action that is still to be carried out is not in it yet"""
     intent: str = ""
