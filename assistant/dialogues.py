@@ -191,6 +191,8 @@ class Driver:
         if outcome is not None and outcome.name == FAILED:
             return words("office_failed", view.language, reason=outcome.values["reason"])
         view = view.with_dialogue(decision.dialogue)
+        if decision.act == "undone" and outcome is not None and not outcome.ok:
+            return told(view, replace(decision, act="cannot_undo"))
         if outcome is None or decision.act == "undone" or decision.task is None:
             return told(view, decision)
         task = decision.task

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +21,6 @@ from assistant.bench.sgd_slots import (
     Moment,
     accept_features,
     candidates,
-    chunks,
     informable,
 )
 from assistant.mind.flows import Flow
@@ -29,7 +28,6 @@ from assistant.mind.flows import Flow
 ROUNDS = 3
 COMMON = 0.004
 """share of turns in which a word that is never a name occurs"""
-SIZE = 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +38,9 @@ class Ranker:
     bias: float
     common: frozenset[str] = field(default_factory=frozenset)
 
-    def score(self, candidate: Candidate) -> float:
+    def score(self, features: Sequence[str]) -> float:
         weights = self.weights
-        return self.bias + sum(weights.get(name, 0.0) for name in candidate.features)
-
-    def total(self, features: Sequence[str]) -> float:
-        return self.bias + sum(self.weights.get(name, 0.0) for name in features)
+        return self.bias + sum(weights.get(name, 0.0) for name in features)
 
 
 def common_words(texts: Sequence[str]) -> frozenset[str]:
@@ -67,37 +62,35 @@ Bag = tuple[list[Candidate], bool]
 """candidates of one slot in one turn, and whether the slot was given"""
 
 
-def moments(
+def bags_of(
     turns: Sequence[Exchange], flows: Mapping[str, Flow], common: frozenset[str]
-) -> list[Bag]:
-    """The bags of training turns; values are unknown, so the memory holds names only."""
-    bags: list[Bag] = []
+) -> Iterator[Bag]:
+    """Of training turns: their values are unknown, so the memory holds names only."""
     memory, dialogue = Memory(), ""
     for turn in turns:
         if turn.dialogue != dialogue:
             memory, dialogue = Memory(), turn.dialogue
-        memory.turn += 1
-        memory.hear(turn.system)
-        spans = chunks(turn.text, common)
         for frame in turn.user:
             moment = moment_of(turn, frame.service, flows[frame.service], memory, common)
             for name in informable(moment.flow):
-                found = candidates(moment, name, spans)
+                found = candidates(moment, name)
                 if found:
-                    bags.append((found, name in frame.given))
+                    yield found, name in frame.given
         for frame in turn.user:
             memory.filled.setdefault(frame.service, {}).update(dict.fromkeys(frame.given, ""))
-    return bags
 
 
 def moment_of(
     turn: Exchange, service: str, flow: Flow, memory: Memory, common: frozenset[str]
 ) -> Moment:
+    """The turn as one service sees it."""
     acts = [(act, slot) for frame in turn.system for act, slot, _ in frame.acts]
-    own = [f for f in turn.system if f.service == service]
+    own = [frame for frame in turn.system if frame.service == service]
     wanted = frozenset(slot for f in own for act, slot, _ in f.acts if act == "REQUEST")
     names = tuple(sorted({act for act, _ in acts}))
-    return Moment(turn.text, service, flow, wanted, names, memory, common)
+    return Moment(
+        turn.text, service, flow, wanted, names, memory.filled.get(service, {}), common
+    )
 
 
 def learn(bags: Sequence[Bag], common: frozenset[str]) -> Ranker:

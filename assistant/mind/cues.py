@@ -13,7 +13,9 @@ from functools import cache, lru_cache
 
 from assistant.mind.flows import Book, Words
 
-GAP = {"en": r"(?:\S+ ){0,4}?", "zh": r".{0,8}?"}
+GAP = {"en": r"(?:\S+[ ]){0,4}?", "zh": r".{0,8}?"}
+NOUN = {"en": "noun", "zh": "名词"}
+"""what a noun counts as"""
 _PUNCTUATION = re.compile(r"[^\w'%$€£¥:.\-/ ]+|(?<!\d)[.:/-]+|[.:/-]+(?!\d)")
 _APART = re.compile(r"\s+")
 _TOKEN = re.compile(r"\*|\(|\)|\||\{noun\}|[^\s*()|{}]+|\s+")
@@ -97,6 +99,7 @@ def hits(
 @cache
 def weight(pattern: str, language: str) -> int:
     """Words a pattern names at least; of alternatives one counts."""
+    pattern = pattern.replace("{noun}", NOUN[language if language == "zh" else "en"])
     flat = re.sub(r"\(([^()|]*)[^()]*\)", r"\1", pattern).replace("*", " ")
     return len(re.sub(r"\s", "", flat)) if language == "zh" else len(flat.split())
 
@@ -152,6 +155,8 @@ class Common:
 
     def whole(self, name: str, text: str) -> bool:
         """The text is one of the phrases and nothing else, but for fillers and politeness."""
+        if longest(self.phrases(name), self._language, text) == len(text) > 0:
+            return True
         rest = self._bare(text)
         while rest:
             end = longest(self.phrases(name), self._language, rest)

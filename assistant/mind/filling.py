@@ -20,11 +20,13 @@ ORDER = (
     "flag", "name", "text",
 )  # fmt: skip
 """Of two types that claim the same words, the earlier one gets them."""
+_TO = re.compile(r"(?:\b(?:to|into|it)|[成到为])\s*(?:room\s*)?$", re.I)
+_UNTIL = re.compile(r"\b(?:until|till|til)\b|(?:延长|推迟)?到", re.I)
 _SPAN = re.compile(r"\w\s*(?:\b(?:to|till|til|until|and)\b|[-–—到至])\s*\w", re.I)
 REST_EDGES = {
     "en": re.compile(
         r"^(?:(?:to|that|about|of|for|a|an|the|some|please|me|and|called|named|on|at|in|by|with)\b\s*)+"
-        r"|(?:\s*\b(?:to|that|about|of|for|a|an|the|please|and|on|at|in|by|with|my|from|too|costing))+$",
+        r"|(?:\s*\b(?:to|that|about|of|for|a|an|the|please|and|on|at|in|by|with|my|from|off|onto|into|down|too|costing))+$",
         re.I,
     ),
     "zh": re.compile(r"^[我的在到把叫是，,、要]+|[的在到给把，,、。]+$"),
@@ -96,6 +98,24 @@ def _first_field(text: str, slots: Sequence[Slot], own: Slot, view: View) -> str
     ]
     ends = re.search(rf"[,;，；]\s*(?:the )?(?:{'|'.join(names)})\b", text, re.I) if names else None
     return text[: ends.start()].strip() if ends else text
+
+
+def renewed(view: View, intent: Intent, found: Read, done: Done | None) -> Read:
+    """ "Change it to B210": another room than the booked one is where the booking moves to."""
+    if done is None or not done.write:
+        return found
+    sure = {}
+    for name, value in found.sure.items():
+        old, new = as_it_is(done).get(name), f"new_{name}"
+        other = old is not None and old.value != value.value
+        sure[new if other and new in intent.slots and _is_goal(view, value) else name] = value
+    return replace(found, sure=sure)
+
+
+def _is_goal(view: View, value: Filled) -> bool:
+    """ "to B210", "换成B210": the value is where something goes to."""
+    place = view.text.find(value.spoken)
+    return _TO.search(view.text[: max(place, 0)]) is not None
 
 
 def covered(view: View, found: Read) -> float:
@@ -210,18 +230,32 @@ def _number_of(view: View, count: int) -> int | None:
 def inherited(view: View, intent: Intent, new: Mapping[str, Filled]) -> dict[str, Filled]:
     """What the last thing done in the same flow already told (M4: never asked for again)."""
     done = view.last_of(intent.flow)
-    again = view.common.has("again", view.plain)
-    if done is None or (done.task.intent == intent.name and not again):
+    if done is None:
+        return {}
+    changes = view.flow(done.task).change.get(done.task.intent) == intent.name
+    again = view.common.has("again", view.plain) or (changes and intent.kind != "read")
+    if done.task.intent == intent.name and not again:
         return {}
     before = view.intent(done.task)
     moved = bool(set(before.required) & set(new))
-    keep = {}
-    for name, filled in done.task.slots.items():
-        if name in new or name not in intent.slots:
-            continue
-        if name in intent.required or not moved:
-            keep[name] = filled
-    return keep
+    slots = view.flow(done.task).slots
+    return {
+        name: filled
+        for name, filled in as_it_is(done).items()
+        if name not in new
+        and name in intent.slots
+        and not slots[name].rest
+        and (name in intent.required or (not moved and intent.kind != "read"))
+    }
+
+
+def as_it_is(done: Done) -> dict[str, Filled]:
+    """The slots of what was done, a moved thing at its new place."""
+    slots = dict(done.task.slots)
+    for name in done.task.slots:
+        if name.startswith("new_") and name[4:] in slots:
+            slots[name[4:]] = slots.pop(name)
+    return slots
 
 
 def picked(
@@ -243,6 +277,21 @@ def picked(
     for name, values in offered.items():
         if guess and name not in found and name in intent.required and len(values) == 1:
             found[name] = Filled(values[0], values[0], view.turn)
+    return found
+
+
+def until(view: View, task: Task, found: Read) -> Read:
+    """ "Make it until one": a new end alone leaves the start as it was."""
+    for slot in slots_of(view, view.intent(task)):
+        old = task.slots.get(slot.name)
+        if slot.type != "time_range" or old is None or not _UNTIL.search(view.text):
+            continue
+        ends = read(Slot(slot.name, "time"), view.text, view.language, view.now)
+        start = old.value.split("-")[0]
+        if len(ends) == 1 and ends[0].value > start:
+            value = Filled(f"{start}-{ends[0].value}", ends[0].spoken, view.turn)
+            span = (ends[0].start, ends[0].end)
+            return Read({**found.sure, slot.name: value}, found.maybe, (*found.spans, span))
     return found
 
 

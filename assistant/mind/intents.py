@@ -22,6 +22,8 @@ _ASKED = re.compile(
     r"(?:and |but |so )?(?:did|do|does|have|has|had|was|were|is|are|when|why|how|what|who|which)\b"
 )
 """A question that begins so asks about a deed, it does not ask for one."""
+_THEN_ASKED = re.compile(r"\s*(?:(?:what|when|which|who|whom|whose|where|why)\b|什么|几|哪|谁)")
+""" "Remind me what …": so does one that goes on so."""
 _PAST_ZH = re.compile(r"^(?:了|过)")
 PHRASE = 3
 OPENS = 4
@@ -43,8 +45,8 @@ class Match:
     """needs no task under way to be understood: a noun, a known value or a whole phrase"""
 
 
-def matches(view: View, near: str = "") -> list[Match]:
-    """All intents asked for, the likeliest first. `near`: the flow that is being talked of."""
+def matches(view: View, near: frozenset[str] = frozenset()) -> list[Match]:
+    """All intents asked for, the likeliest first. `near`: the flows that are being talked of."""
     found = [
         match
         for flow in view.book.flows.values()
@@ -54,7 +56,7 @@ def matches(view: View, near: str = "") -> list[Match]:
     return sorted(found, key=lambda match: (-match.score, match.start))
 
 
-def _match(view: View, flow: Flow, intent: Intent, near: str) -> Match | None:
+def _match(view: View, flow: Flow, intent: Intent, near: frozenset[str]) -> Match | None:
     nouns = of(flow.nouns, view.language)
     best: Match | None = None
     phrases, cues = of(intent.phrases, view.language), of(intent.cues, view.language)
@@ -64,7 +66,7 @@ def _match(view: View, flow: Flow, intent: Intent, near: str) -> Match | None:
     for pattern, place, weight in _places(cues, nouns, view, write):
         named = "{noun}" in pattern or bool(hits(nouns, view.plain, view.language))
         known = not named and _knows(view, flow, intent)
-        if named or known or flow.id == near:
+        if named or known or flow.id in near:
             score = weight + (NOUN if named else 1 if known else 0)
             best = _better(best, Match(intent, pattern, place, score, named or known))
     return best
@@ -87,6 +89,8 @@ def _places(
 def _asked_about(view: View, hit: Hit) -> bool:
     """ "Did you order toner?", "remind me what you said": a question about it."""
     recall = view.common.places("recall", view.plain)
+    if _THEN_ASKED.match(view.plain[hit.end :]):
+        return True
     return _ASKED.match(view.plain[view.clause(hit.start) : hit.start]) is not None or any(
         one.start <= hit.start and hit.end < one.end for one in recall
     )

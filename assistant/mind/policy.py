@@ -13,6 +13,7 @@ from assistant.mind.dialogue import CONFIRM, Dialogue, Done, Filled, Task, froze
 from assistant.mind.filling import (
     NOTHING,
     Read,
+    as_it_is,
     covered,
     filled,
     inherited,
@@ -20,8 +21,9 @@ from assistant.mind.filling import (
     one_more,
     ordinal,
     read_slots,
+    renewed,
+    until,
 )
-from assistant.mind.flows import Intent
 from assistant.mind.intents import Match, matches
 from assistant.mind.recall import recalled
 from assistant.mind.steps import advance, backed, begin, run
@@ -141,7 +143,7 @@ def _answered_yes_no(view: View, task: Task) -> Decision | None:
     if task.asked in task.maybe:
         value = task.maybe[task.asked]
         maybe = frozen({key: one for key, one in task.maybe.items() if key != task.asked})
-        if words.starts("yes", text):
+        if words.whole("yes", text):
             found = Read({task.asked: value}, {})
             kept = filled(view, replace(task, maybe=maybe), found)
             return advance(view, kept, (f"{task.asked}: yes, {value.value}",))
@@ -160,12 +162,11 @@ def _without_offer(task: Task, view: View) -> Task:
 def _confirmation(view: View, task: Task) -> Decision | None:
     words, text = view.common, view.plain
     changes = _changes(view, task)
-    agrees = words.starts("yes", text) and not words.has("no", text)
     if changes:
         return advance(view, filled(view, task, changes), ("changed before the yes",))
-    if agrees and (words.whole("yes", text) or not matches(view, task.flow)):
+    if words.whole("yes", text) and "?" not in text:  # a yes and nothing else: fail closed
         return run(view, task, ("the user said yes",), confirmed=True)
-    if words.whole("no", text) or (words.starts("no", text) and not matches(view, "")):
+    if words.whole("no", text) or (words.starts("no", text) and not matches(view)):
         dialogue = replace(view.dialogue, task=None, queue=())
         return Decision("cancelled", dialogue, task.name, True, task.slots, ("no",), task=task)
     return None
@@ -179,6 +180,7 @@ def _changes(view: View, task: Task) -> Read:
     said = refuses or view.common.has("change", view.plain)
     loose = [slot.name for slot in slots if said and slot.type in TYPED]
     found = read_slots(view, [slot for slot in slots if slot.type != "text"], loose)
+    found = until(view, task, found) if said else found
     news = {
         name: value
         for name, value in found.sure.items()
@@ -189,7 +191,9 @@ def _changes(view: View, task: Task) -> Read:
 
 def _detached(view: View, task: Task) -> Decision | None:
     """A clear request of its own: another flow, or another intent of this one."""
-    found = [match for match in matches(view, task.flow) if match.intent.full != task.name]
+    found = [
+        match for match in matches(view, frozenset((task.flow,))) if match.intent.full != task.name
+    ]
     other = [match for match in found if match.intent.flow != task.flow and match.alone]
     own = [one for one in found if one.intent.flow == task.flow and backed(view, one)]
     best = other[0] if other else None
@@ -258,7 +262,10 @@ def _changed(view: View, task: Task) -> Decision | None:
     """A change of what was given before, though something else was asked for."""
     if not view.common.has("change", view.plain):
         return None
-    if any(match.alone and match.intent.full != task.name for match in matches(view, task.flow)):
+    if any(
+        match.alone and match.intent.full != task.name
+        for match in matches(view, frozenset((task.flow,)))
+    ):
         return None
     changes = _changes(view, task)
     if not set(changes.sure) & set(task.slots) or task.asked in changes.sure:
@@ -354,7 +361,8 @@ def _names_flow(view: View) -> bool:
 
 def _requested(view: View) -> Decision | None:
     last = view.last()
-    found = [one for one in matches(view, last.task.flow if last else "") if backed(view, one)]
+    near = frozenset(one.task.flow for one in view.dialogue.done if view.fresh(one.task))
+    found = [one for one in matches(view, near) if backed(view, one)]
     if not found:
         return None
     if not found[0].alone or _follows(view, found[0], last):
@@ -397,22 +405,11 @@ def _correction(view: View) -> Decision | None:
     )
     if not found or not follows:
         return None
-    found = _renewed(found, last, intent)
-    before = {name: one for name, one in last.task.slots.items() if name in intent.slots}
+    found = renewed(view, intent, until(view, last.task, found), last)
+    before = {name: one for name, one in as_it_is(last).items() if name in intent.slots}
     task = Task(last.task.flow, change, frozen(before), touched=view.stamp)
     task = replace(filled(view, task, found), changed=False, earlier=())
     return advance(view, task, (f"changes {last.task.name}",), continued=True)
-
-
-def _renewed(found: Read, last: Done, intent: Intent) -> Read:
-    """ "Change it to B210": another room than the booked one is where the booking moves to."""
-    sure = {}
-    for name, value in found.sure.items():
-        old = last.task.slots.get(name)
-        new = f"new_{name}"
-        moved = old is not None and old.value != value.value and new in intent.slots
-        sure[new if moved else name] = value
-    return replace(found, sure=sure)
 
 
 def _pick(view: View) -> Decision | None:
@@ -424,7 +421,7 @@ def _pick(view: View) -> Decision | None:
     intent = view.flow(last.task).intents[follow]
     offered = {name: of for name, of in last.offered.items() if name in intent.required}
     found = ordinal(view, offered)
-    if view.common.starts("yes", view.plain) and all(len(of) == 1 for of in offered.values()):
+    if view.common.whole("yes", view.plain) and all(len(of) == 1 for of in offered.values()):
         found = {name: Filled(of[0], of[0], view.turn) for name, of in offered.items()}
     if not found:
         slots = [view.flow(last.task).slots[name] for name in offered]

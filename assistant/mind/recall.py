@@ -9,8 +9,7 @@ from assistant.mind.dialogue import Done, Task
 from assistant.mind.filling import mentioned, read_slots
 from assistant.mind.view import Decision, View
 
-
-LITTLE = 4
+LITTLE = {"en": 4, "zh": 2}
 """letters beside "what time was it?" that name nothing else"""
 
 
@@ -76,7 +75,7 @@ def _slot_asked(view: View, task: Task, *, marked: bool) -> str:
             if view.language == "zh" and around and all(end > hit.end for _, end in around):
                 continue  # 多少 of 多少钱 is another question
             rest = len(view.plain) - max((end - start for start, end in around), default=0)
-            if not marked and (not around or rest > LITTLE):
+            if not marked and (not around or rest > LITTLE[view.language]):
                 continue
             size = hit.end - hit.start + 100 * bool(around)
             if size > most:

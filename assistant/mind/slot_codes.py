@@ -180,10 +180,10 @@ def _hyphened(codes: tuple[str, ...]) -> bool:
     return bool(codes) and all("-" in code for code in codes)
 
 
-_OH = r"(?:double oh|double o|oh|o|幺)"
+_OH = r"(?:double[ -]?oh?(?![a-z])|oh|o|幺)"
 _GROUPS = (
-    rf"(?:\d\.\d\d(?!\d)|\d(?:\d|,(?=\d{{3}}))*)(?:[ -](?:{_OH}[ -]?)*\d+|[ -]?{_OH}[ -]?\d+)*"
-    r"(?:(?<=00) ?(?:and|in|an|n) ?\d{1,2}(?=\s*(?:$|[.,!?])))?"
+    rf"(?:\d\.\d\d(?!\d)|(?:double[ -]?)?\d(?:\d|,(?=\d{{3}}))*)(?:[ -](?:{_OH}[ -]?|double[ -]?)*\d+|[ -]?{_OH}[ -]?\d+)*"
+    r"(?:(?<=00) ?(?:and|in|an|n|m) ?\d{1,2}(?=\s*(?:$|[.,!?])))?"
 )
 _DIGITS = re.compile(
     rf"(?<![a-z\d.:/€$£¥-])(?<!\d )(?:{_OH} )*{_GROUPS}(?![a-z\d:/%点月号日]|\.\d)"
@@ -194,7 +194,7 @@ def _digits(said: str) -> str:
     """ "3 oh 2" → "302", "1,001" → "1001", "10 oh 1" → "1001", "1000 in 1" → "1001"."""
     if parts := re.fullmatch(r"([\d,]+00) ?[a-z]+ ?(\d{1,2})", said):
         return str(int(parts[1].replace(",", "")) + int(parts[2]))
-    said = re.sub(r"oh|o", "0", re.sub(r"double oh?", "00", said))
+    said = re.sub(r"double[ -]?(\d)", r"\1\1", re.sub(r"(?<!d)oh?", "0", said))
     return re.sub(r"\D", "", said.replace("幺", "1"))
 
 

@@ -67,10 +67,10 @@ def _from_marker(name: str, view: View, text: str) -> str:
 
 def _each_asks(view: View, pieces: list[str]) -> bool:
     """Every piece is a request: with a cue of its own, given what the one before was about."""
-    near = ""
+    near: frozenset[str] = frozenset()
     for piece in pieces:
         found = matches(view.of(piece), near)
         if not found:
             return False
-        near = found[0].intent.flow
+        near = frozenset((found[0].intent.flow,))
     return True

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from assistant.mind.dialogue import CONFIRM, Call, Task, frozen
-from assistant.mind.filling import begun, inherited, picked
+from assistant.mind.filling import begun, inherited, picked, renewed
 from assistant.mind.flows import Intent
 from assistant.mind.intents import Match
 from assistant.mind.view import MAX_SUSPENDED, Decision, View
@@ -28,7 +28,7 @@ def backed(view: View, match: Match) -> bool:
 def begin(view: View, match: Match, why: tuple[str, ...]) -> Decision:
     """A new task; the one under way waits."""
     intent = match.intent
-    read = begun(view, intent, match.cue)
+    read = renewed(view, intent, begun(view, intent, match.cue), view.last_of(intent.flow))
     # What was not heard surely is taken, as a query harms nothing and a write is read back.
     sure = {**read.sure, **read.maybe}
     sure = {**sure, **picked(view, intent, sure)}
