@@ -51,9 +51,16 @@ def flows_new(options: Options, path: Path) -> None:
     metavar="FILE.jsonl",
     help="Labelled turns of your own, beside the flows' examples.",
 )
+@click.option(
+    "-o",
+    "output",
+    type=click.Path(path_type=Path),
+    metavar="FILE.json",
+    help="Where the weights go; default: your data folder, where they are used at once.",
+)
 @click.pass_obj
-def flows_train(options: Options, turns: Path | None) -> None:
+def flows_train(options: Options, turns: Path | None, output: Path | None) -> None:
     """Teach the gate: is this still about the last thing?"""
     from assistant import flow_commands
 
-    flow_commands.train(options.config, turns, options.emit)
+    flow_commands.train(options.config, turns, output, options.emit)

@@ -7,6 +7,7 @@ write has to carry the user's yes (D9, M12). A failing action is said, never rai
 from __future__ import annotations
 
 import importlib
+import json
 import logging
 import pkgutil
 import sqlite3
@@ -19,8 +20,8 @@ from sqlite_utils import Database
 
 from assistant import skills
 from assistant.config import FlowsConfig
-from assistant.errors import AssistantError
-from assistant.flowbook import load_book
+from assistant.errors import AssistantError, ConfigError
+from assistant.flowbook import SHIPPED, load_book
 from assistant.mind import cues
 from assistant.mind.dialogue import Call, Dialogue, Done, Task, frozen
 from assistant.mind.flows import Book, Choice, Intent
@@ -36,6 +37,8 @@ from assistant.wording import words
 
 log = logging.getLogger(__name__)
 
+GATE = "gate.json"
+"""weights of the gate, in the data folder or among the shipped flows"""
 WARM = {"en": "tomorrow from ten to twelve", "zh": "明天上午十点到十二点"}
 FAILED = "failed"
 """outcome of an action that could not be carried out"""
@@ -261,8 +264,21 @@ def open_driver(config: FlowsConfig, folder: Path) -> Driver:
         book,
         open_office(folder / "office.db"),
         denied=config.denied,
+        gate=load_gate(folder),
         minutes=config.task_minutes,
     )
+
+
+def load_gate(folder: Path | None = None) -> Gate:
+    """The gate a site has trained, else the shipped one. ConfigError when it is damaged."""
+    own = folder / GATE if folder is not None else None
+    path = own if own is not None and own.is_file() else SHIPPED / GATE
+    try:
+        return Gate.from_dict(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError) as error:
+        raise ConfigError(
+            f"{path}: the gate's weights cannot be read ({error}); run: run.py flows train"
+        ) from None
 
 
 def values_of(task: Task) -> Mapping[str, str]:

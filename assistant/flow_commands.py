@@ -1,4 +1,4 @@
-"""What `run.py flows check|show|new` do: read flow files, say what is wrong or what is in them."""
+"""What `run.py flows check|show|new|train` do: read flow files, say what is in them, learn."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from assistant.config import FlowsConfig
-from assistant.dialogues import load_skills
+from assistant.config import Config, FlowsConfig
+from assistant.dialogues import GATE, load_skills
 from assistant.errors import InputError
 from assistant.flowbook import (
     COMMON,
@@ -21,6 +21,7 @@ from assistant.flowbook import (
     read_common,
     read_flow,
 )
+from assistant.home import data_folder
 from assistant.mind.flows import Flow, Intent, Texts
 from assistant.mind.wordplay import EACH, places, slot_of
 from assistant.skills.registry import OUTCOMES, VALUES
@@ -175,3 +176,11 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     return value
+
+
+def train(config: Config, turns: Path | None, output: Path | None, emit: Emit) -> None:
+    """Teach the gate from the flows' examples and a site's labelled turns."""
+    from assistant.flow_train import run
+
+    book = load_book([Path(one).expanduser() for one in config.flows.folders], load_skills())
+    run(book, turns, output or data_folder(config) / GATE, emit)

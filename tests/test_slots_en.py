@@ -101,6 +101,10 @@ CASES = {
         tonight at nine → 2026-05-13
         on the second floor → -
         wait a second → -
+        Thursday the 21st → 2026-05-21
+        Thursday, May 21st → 2026-05-21
+        the 20th of next month → 2026-06-20
+        a fortnight from today → 2026-05-27
         FRIDAY → 2026-05-15
         June 31st → -
         ? the 31st → 2026-05-31
@@ -205,6 +209,7 @@ CASES = {
         10 a.m. to 12 p.m. → 10:00-12:00
         ? the afternoon → 13:00-18:00
         ? two to four → 14:00-16:00
+        ? three, for two hours → 15:00-17:00
         ? um, two → 14:00-15:00
         ? make it two to four, please → 14:00-16:00
         ? wait, make it the afternoon → 13:00-18:00
@@ -243,6 +248,7 @@ CASES = {
         B one oh five → B105
         b two ten → B210
         C double oh one → C001
+        C-double-0-1 → C001
         c zero zero one → C001
         see double oh one → C001
         room 302 → A302
@@ -285,6 +291,7 @@ CASES = {
         AP one thousand and one → AP-1001
         a p ten oh one → AP-1001
         A P 1 0 0 1 → AP-1001
+        AP one double zero one → AP-1001
         look up pass at a P-1000N1 → AP-1001
     """,
     "free code": """

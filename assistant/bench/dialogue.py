@@ -21,7 +21,7 @@ from typing import Any, Protocol
 from sqlite_utils import Database
 
 from assistant.config import Config
-from assistant.dialogues import Driver, Handled, load_skills
+from assistant.dialogues import Driver, Handled, load_gate, load_skills
 from assistant.flowbook import load_book
 from assistant.mind.dialogue import CONFIRM, Dialogue, Filled, Task
 from assistant.skills.office import open_office
@@ -208,12 +208,14 @@ def _listed(value: Any) -> list[str]:
 def makers(config: Config, folder: Path) -> MakeDriver:
     """A fresh sample office for each conversation. Raises ConfigError, StorageError."""
     book = load_book([Path(one).expanduser() for one in config.flows.folders], load_skills())
+    gate = load_gate()
     names = iter(range(10**6))
 
     def make(conversation: Script) -> tuple[Driver, Database]:
         office = open_office(folder / f"{next(names)}.db")
         denied = conversation.get("denied", ())
-        return Driver(book, office, denied=denied, minutes=config.flows.task_minutes), office
+        driver = Driver(book, office, denied=denied, gate=gate, minutes=config.flows.task_minutes)
+        return driver, office
 
     return make
 

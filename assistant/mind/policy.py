@@ -249,9 +249,15 @@ def _answers(view: View, task: Task, found: Read) -> bool:
         return False
     if any(view.common.whole(name, view.plain) for name in ("yes", "thanks", "no")):
         return view.flow(task).slots[task.asked].type == "flag"
-    if not found.sure and covered(view, found) < MOSTLY:
+    if covered(view, found) < MOSTLY and (not found.sure or _elsewhere(view, task)):
         return False
     return not (view.common.has("recall", view.plain) and recalled(view))
+
+
+def _elsewhere(view: View, task: Task) -> bool:
+    """The gate is sure that a sentence which merely holds a value is about something else."""
+    free = task.asked and view.flow(task).slots[task.asked].type in ("text", "name")
+    return not free and view.detach is not None and view.detach(view, task) >= DETACH
 
 
 def _asks(view: View) -> bool:

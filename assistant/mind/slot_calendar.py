@@ -64,6 +64,8 @@ def later(today: date, count: int, unit: str) -> date:
         return months_later(today, count)
     if unit.startswith(("year", "年")):
         return months_later(today, count * 12)
+    if unit.startswith("fortnight"):
+        return today + timedelta(14 * count)
     return today + timedelta(count * (1 if unit.startswith(("day", "天", "日")) else 7))
 
 

@@ -157,12 +157,15 @@ def sound(word: str) -> str:
 
 
 def _near_chinese(view: View, phrases: Phrases, wanted: bool) -> Iterator[Candidate]:
-    said = [syllable(char) for char in view.plain]
+    said = _syllables(view.plain)
+    heard = frozenset(said)
     for phrase, value in phrases:
         least = _least(wanted, len(view.plain), len(phrase) + _MORE // 2)
         if phrase.isascii() or len(phrase) < 2:
             continue
-        wished = [syllable(char) for char in phrase]
+        wished = _syllables(phrase)
+        if heard.isdisjoint(wished):
+            continue
         size = len(phrase)
         for at in range(len(said) - size + 1):
             window = said[at : at + size]
@@ -175,6 +178,11 @@ def _near_chinese(view: View, phrases: Phrases, wanted: bool) -> Iterator[Candid
                 score = max(score, 0.9 * sounds)
             if score >= least:
                 yield Candidate(value, at, at + size, min(score, 0.99))
+
+
+@lru_cache(maxsize=4096)
+def _syllables(text: str) -> tuple[str, ...]:
+    return tuple(map(syllable, text))
 
 
 @lru_cache(maxsize=8192)

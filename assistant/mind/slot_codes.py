@@ -182,9 +182,11 @@ def _hyphened(codes: tuple[str, ...]) -> bool:
 
 _OH = r"(?:double[ -]?oh?(?![a-z])|oh|o|幺)"
 _GROUPS = (
-    rf"(?:\d\.\d\d(?!\d)|(?:double[ -]?)?\d(?:\d|,(?=\d{{3}}))*)(?:[ -](?:{_OH}[ -]?|double[ -]?)*\d+|[ -]?{_OH}[ -]?\d+)*"
+    r"(?:\d\.\d\d(?!\d)|(?:double[ -]?)?\d(?:\d|,(?=\d{3}))*)"
+    rf"(?:[ -](?:{_OH}[ -]?|double[ -]?)*\d+|[ -]?{_OH}[ -]?\d+)*"
     r"(?:(?<=00) ?(?:and|in|an|n|m) ?\d{1,2}(?=\s*(?:$|[.,!?])))?"
 )
+"""numbers said one after the other, with "oh" and "double"; "1000 in 1" for a thousand and one"""
 _DIGITS = re.compile(
     rf"(?<![a-z\d.:/€$£¥-])(?<!\d )(?:{_OH} )*{_GROUPS}(?![a-z\d:/%点月号日]|\.\d)"
 )

@@ -133,16 +133,27 @@ def _day_only(language: str, match: re.Match[str], today: date) -> date | None:
     return coming_day(today, int(match[1]))
 
 
+def _of_month(language: str, match: re.Match[str], today: date) -> date:
+    first = months_later(today.replace(day=1), 1 if match["which"] == "next" else 0)
+    return first.replace(day=int(match[1]))
+
+
 def _english(language: str) -> tuple[_Rule, ...]:
     day, month = _table(language, "weekdays"), _table(language, "months")
     nth = r"(\d{1,2})(?:st|nd|rd|th)"
     year = r"(?:,? (?P<year>20\d\d))?(?!\d)"
     ending = rf"(?=\s*(?:$|[^\w\s])|\s+{either(language, 'after_range')}\b)"
+    before = rf"(?:{day},? )?"
     relation = r"from (?:now|today)|later"
     return (
         _Rule(re.compile(rf"\b{_table(language, 'days')}\b"), _relative),
-        _Rule(re.compile(r"\bin (an?|\d{1,3}) (day|week|month|year)s?\b(?! or)"), _counted),
-        _Rule(re.compile(rf"\b(an?|\d{{1,3}}) (day|week|month)s? (?:{relation}|ago)\b"), _counted),
+        _Rule(
+            re.compile(r"\bin (an?|\d{1,3}) (day|week|fortnight|month|year)s?\b(?! or)"), _counted
+        ),
+        _Rule(
+            re.compile(rf"\b(an?|\d{{1,3}}) (day|week|fortnight|month)s? (?:{relation}|ago)\b"),
+            _counted,
+        ),
         _Rule(
             re.compile(
                 rf"\b(?:(?P<week>next|this|last) week(?:'s|,)? (?:on )?(?P<day>{day})|"
@@ -153,14 +164,14 @@ def _english(language: str) -> tuple[_Rule, ...]:
         _Rule(re.compile(rf"\ba week (?:on|from) (?P<day>{day})\b"), _week_on),
         _Rule(
             re.compile(
-                rf"\b(?P<month>{month})\.? (?:the )?(?P<n>\d{{1,2}})(?:st|nd|rd|th)?(?![:\d]){year}"
+                rf"\b{before}(?P<month>{month})\.? (?:the )?(?P<n>\d{{1,2}})(?:st|nd|rd|th)?(?![:\d]){year}"
             ),
             _month_day,
             rolls="year",
         ),
         _Rule(
             re.compile(
-                rf"\b(?:the )?(?P<n>\d{{1,2}})(?:st|nd|rd|th)? (?:of )?(?P<month>{month})\b"
+                rf"\b{before}(?:the )?(?P<n>\d{{1,2}})(?:st|nd|rd|th)? (?:of )?(?P<month>{month})\b"
                 rf"\.?{year}"
             ),
             _month_day,
@@ -171,6 +182,10 @@ def _english(language: str) -> tuple[_Rule, ...]:
             _on_weekday,
             rolls="week",
         ),
+        _Rule(
+            re.compile(rf"\b{before}(?:the )?{nth} (?:of )?(?P<which>next|this) month\b"), _of_month
+        ),
+        _Rule(re.compile(rf"\b{day},? (?:the )?{nth}\b"), _day_only, rolls="month"),
         _Rule(re.compile(rf"\b(?:on|for|by) the {nth}\b{ending}"), _day_only, rolls="month"),
         _Rule(re.compile(rf"\bthe (?![123](?:st|nd|rd)){nth}\b{ending}"), _day_only, rolls="month"),
         _Rule(re.compile(rf"\b(?:the )?{nth}\b"), _day_only, bare=True, rolls="month"),
@@ -209,6 +224,7 @@ def _zh_day(language: str, match: re.Match[str], today: date) -> date | None:
 
 def _chinese(language: str) -> tuple[_Rule, ...]:
     day = _table(language, "weekdays")
+    beside = rf"(?:[,\s(]?(?:周|星期|礼拜){day})?"
     unit = r"(?P<u>天|日|周|个?星期|个?礼拜|个?月)"
     return (
         _Rule(re.compile(_table(language, "days")), _relative),
@@ -228,6 +244,7 @@ def _chinese(language: str) -> tuple[_Rule, ...]:
         _Rule(
             re.compile(
                 r"(?:(?P<year>20\d\d|[今明后去])年)?(?<!\d)(?P<month>\d{1,2})月(?P<n>\d{1,2})[号日]?(?!\d)"
+                + beside
             ),
             _zh_month_day,
             rolls="year",
@@ -235,6 +252,7 @@ def _chinese(language: str) -> tuple[_Rule, ...]:
         _Rule(
             re.compile(
                 r"(?P<month>下个?月|这个?月|本月)?(?<!\d)(?P<n>\d{1,2})[号日](?![楼线室门机会桌馆厅仓])"
+                + beside
             ),
             _zh_day,
             rolls="month",

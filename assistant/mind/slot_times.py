@@ -102,7 +102,7 @@ def read_ranges(view: View, wanted: bool) -> Iterator[Candidate]:
     """Every span of time; a part of the day or a single hour only when there is nothing better."""
     rules = grammar(view.language)
     clocks = list(_clocks(view, rules, rules.atom))
-    found = list(_pairs(view, rules, clocks, wanted)) or list(_lasting(view, rules, clocks))
+    found = list(_pairs(view, rules, clocks, wanted)) or list(_lasting(view, rules, clocks, wanted))
     if not found:
         found = list(_singles(view, rules, clocks, wanted))
     if not any(candidate.sure > _UNSURE for candidate in found):
@@ -147,11 +147,11 @@ def _between(first: Clock, second: Clock) -> str:
     return span_of(starts[0], min(after)) if after else ""
 
 
-def _lasting(view: View, rules: Grammar, clocks: list[Clock]) -> Iterator[Candidate]:
+def _lasting(view: View, rules: Grammar, clocks: list[Clock], wanted: bool) -> Iterator[Candidate]:
     """ "at ten for two hours", in any order, when it is the only time and the only length."""
     found = [item for item in lengths(view) if not rules.ahead.search(view.digits[: item[0]])]
     times = [c for c in clocks if not any(s < c.end and c.start < e for s, e, _ in found)]
-    times = [c for c in times if c.strong or _cued(view, rules, c, loose=True)]
+    times = [c for c in times if wanted or c.strong or _cued(view, rules, c, loose=True)]
     if len(found) != 1 or len(times) != 1:
         return
     start, end, minutes = found[0]
