@@ -50,6 +50,7 @@ ROOMS = {path.name.removesuffix(".py") for path in HOUSE.iterdir()} - {
 HEAVY = {
     "faster_whisper", "ctranslate2", "llama_cpp", "piper", "onnxruntime", "sounddevice",
     "soundfile", "soxr", "av", "rich", "jiwer", "whisper_normalizer", "psutil", "opencc",
+    "sklearn", "rapidfuzz", "jellyfish", "pypinyin", "text_to_num", "cn2an",
 }  # fmt: skip
 """Imported where they are needed, so that `--help` and the tests start at once."""
 

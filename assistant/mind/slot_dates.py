@@ -243,6 +243,7 @@ def _chinese(language: str) -> tuple[_Rule, ...]:
         ),
         _Rule(
             re.compile(
+                rf"(?:(?:周|星期|礼拜){day}[,\s]*)?"
                 r"(?:(?P<year>20\d\d|[今明后去])年)?(?<!\d)(?P<month>\d{1,2})月(?P<n>\d{1,2})[号日]?(?!\d)"
                 + beside
             ),
