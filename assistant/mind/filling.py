@@ -142,9 +142,9 @@ def begun(view: View, intent: Intent, cue: str, *, left: bool = True) -> Read:
                 sure[slot.name] = Filled(text, text, view.turn)
     for slot in slots if left else ():
         if slot.rest and slot.name not in sure and slot.name not in maybe:
-            left = _rest(view, intent, found, cue)
-            if left and not view.common.whole("vague", left.lower()):
-                sure[slot.name] = Filled(left, left, view.turn)
+            rest = _rest(view, intent, found, cue)
+            if rest and not view.common.whole("vague", rest.lower()):
+                sure[slot.name] = Filled(rest, rest, view.turn)
             break
     return Read(sure, maybe, found.spans)
 

@@ -164,7 +164,8 @@ def _english(language: str) -> tuple[_Rule, ...]:
         _Rule(re.compile(rf"\ba week (?:on|from) (?P<day>{day})\b"), _week_on),
         _Rule(
             re.compile(
-                rf"\b{before}(?P<month>{month})\.? (?:the )?(?P<n>\d{{1,2}})(?:st|nd|rd|th)?(?![:\d]){year}"
+                rf"\b{before}(?P<month>{month})\.? (?:the )?"
+                rf"(?P<n>\d{{1,2}})(?:st|nd|rd|th)?(?![:\d]){year}"
             ),
             _month_day,
             rolls="year",
