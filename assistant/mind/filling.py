@@ -88,6 +88,18 @@ def _overlaps(found: Found, spans: Iterable[tuple[int, int]]) -> bool:
     return any(found.start < end and start < found.end for start, end in spans)
 
 
+def _guessed(view: View, intent: Intent, slot: Slot, found: Read, cue: str) -> dict[str, Filled]:
+    """What is left of a request is read as the value it lacks: "order ten *tona*"."""
+    rest = _rest(view, intent, found, cue)
+    size = len(rest) if view.language == "zh" else len(rest.split())
+    if not rest or size > MORE_WORDS * (2 if view.language == "zh" else 1):
+        return {}
+    if view.common.whole("vague", rest.lower()):
+        return {}
+    near = read(slot, rest, view.language, view.now, view.choices(slot), wanted=True)
+    return {slot.name: Filled(near[0].value, rest, view.turn)} if near else {}
+
+
 def _first_field(text: str, slots: Sequence[Slot], own: Slot, view: View) -> str:
     """ "label printer, price: 200" is a label printer: the next field's name ends this one."""
     names = [
@@ -140,6 +152,17 @@ def begun(view: View, intent: Intent, cue: str, *, left: bool = True) -> Read:
             text = _first_field(labelled[0].value, slots, slot, view) if labelled else ""
             if text:
                 sure[slot.name] = Filled(text, text, view.turn)
+    for slot in slots if left else ():
+        if (
+            slot.type == "choice"
+            and slot.name in intent.required
+            and not {slot.name}
+            & {
+                *sure,
+                *maybe,
+            }
+        ):
+            maybe |= _guessed(view, intent, slot, found, cue)
     for slot in slots if left else ():
         if slot.rest and slot.name not in sure and slot.name not in maybe:
             rest = _rest(view, intent, found, cue)

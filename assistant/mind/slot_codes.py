@@ -30,6 +30,9 @@ def read_codes(
     view: View, slot: Slot, known: Sequence[Choice], wanted: bool
 ) -> Iterator[Candidate]:
     """Every code; where codes are known, or the slot has a pattern, in the form it has there."""
+    if _prefix(slot.pattern) == _ZERO:
+        yield from _with_letter_o(view, slot)
+        return
     codes = tuple(c.value for c in known if looks_like_code(c.value))
     strict = slot.type == "choice"
     for match in _spelled(view.language).finditer(view.digits):
@@ -43,6 +46,15 @@ def read_codes(
             sure = 1.0 if found[1] or not codes else 0.9
             yield Candidate(found[0], *view.span(match.start(), end), sure)
     yield from _numbers(view, slot, codes, wanted)
+
+
+def _with_letter_o(view: View, slot: Slot) -> Iterator[Candidate]:
+    """ "O-1002", "o one thousand and two", "oh 1002": here the letter is no zero."""
+    for match in _AFTER_O.finditer(view.digits):
+        digits = _digits(match["number"]).lstrip("0")
+        for value in (f"{_ZERO}-{digits}", f"{_ZERO}{digits}"):
+            if re.fullmatch(slot.pattern, value):
+                yield Candidate(value, *view.span(*match.span()), 1.0)
 
 
 _Resolved = tuple[str, bool]
@@ -189,6 +201,13 @@ _GROUPS = (
 """numbers said one after the other, with "oh" and "double"; "1000 in 1" for a thousand and one"""
 _DIGITS = re.compile(
     rf"(?<![a-z\d.:/€$£¥-])(?<!\d )(?:{_OH} )*{_GROUPS}(?![a-z\d:/%点月号日]|\.\d)"
+)
+
+
+_ZERO = "O"
+"""the letter that is also a way to say 0"""
+_AFTER_O = re.compile(
+    rf"(?<![a-z\d-])(?:(?:oh|o|0)[ .]{{0,2}}-?[ ]?)?(?P<number>{_GROUPS})(?![a-z:%]|\.\d)"
 )
 
 

@@ -188,7 +188,8 @@ def _corrections(language: str) -> tuple[re.Pattern[str], re.Pattern[str], re.Pa
     excluded = either(language, "excluded")
     if language == "zh":
         return (
-            re.compile(rf"[\s,.!?-]*(?:{weak}[\s,.!?-]*)+"),
+            # the unit may stand between: "两个人，不，三个人"
+            re.compile(rf"[个位名]?[人间台本张盒包箱份]?[\s,.!?-]*(?:{weak}[\s,.!?-]*)+"),
             re.compile(strong),
             re.compile(rf"{excluded}$"),
         )
