@@ -136,6 +136,8 @@ class Driver:
             view = View(Dialogue(), text, language, 1, datetime(2000, 1, 3), self._book)
             decision = decide(view)
             decide(replace(view, dialogue=decision.dialogue, text=WARM[language]))
+            for flow in self._book.flows.values() if self._gate is not None else ():
+                self._detach(view, Task(flow.id, next(iter(flow.intents))))
 
     def expected(self, dialogue: Dialogue) -> tuple[str, ...]:
         """Words that the user is likely to say next, for the recognition."""

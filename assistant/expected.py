@@ -28,6 +28,7 @@ _DIGIT = {word: str(number % 10) for number, word in enumerate(_NUMERALS)}
 _SAME_SOUND = str.maketrans("cqzyvj", "kksiwg")
 _CJK = re.compile(r"[\u3400-\u9fff]")
 _TOKEN = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")
+_CODE = re.compile(r"[a-z]+\d+")
 _INSIDE = re.compile(r"(?<=\w)['’.:\-](?=\w)")
 
 
@@ -110,6 +111,8 @@ def _alike(before: Sequence[str], after: Sequence[str], start: int, end: int) ->
             old += before[old_from:old_to]
             new += after[new_from:new_to]
     one, other = (_sound(part) for part in (old, new))
+    if any(len(token) == len(other) and _CODE.fullmatch(token) for token in old):
+        return False  # a code of its own: to make "D416" the known "B416" is not for us
     # a word is not heard in half its length: "two" is no "A302"
     if 2 * min(len(one), len(other)) < max(len(one), len(other)):
         return False

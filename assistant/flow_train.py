@@ -26,13 +26,18 @@ Labelled = tuple[Scene, bool]
 LANGUAGES = ("en", "zh")
 NOW = datetime(2026, 11, 30, 9)
 """any moment: what is learned does not depend on it"""
-FRAMES = {"en": ("{}", "{}, please", "make it {}", "let's say {}"), "zh": ("{}", "就{}吧", "改成{}")}
+FRAMES = {
+    "en": ("{}", "{}, please", "make it {}", "let's say {}"),
+    "zh": ("{}", "就{}吧", "改成{}"),
+}
 """how a bare value is said"""
 LEAST = 3
 """a feature that is seen less often teaches nothing"""
 SMALL = 1e-3
 """a weight below this is left out"""
-STRENGTH = 3.0
+STRENGTH = 1.0
+BALANCED = 0.975
+"""so much balanced accuracy the threshold has to keep, if it can"""
 BLOCK, HELD = 50, 5
 """of every HELD blocks of so many turns one chooses the threshold"""
 FEW = 10
@@ -77,13 +82,17 @@ def fit(turns: Sequence[Labelled]) -> Gate:
 
 
 def best_threshold(scores: Sequence[float], labels: Sequence[bool]) -> float:
-    """Where F1 and balanced accuracy together are best; between two scores."""
+    """Where F1 is best among those that keep BALANCED accuracy; between two scores.
+
+    Where none keeps it: where F1 and balanced accuracy together are best.
+    """
     order = np.argsort(-np.asarray(scores), kind="stable")
     ranked, truth = np.asarray(scores)[order], np.asarray(labels)[order]
     hits, misses = np.cumsum(truth), np.cumsum(~truth)
     f1 = 2 * hits / (hits + misses + truth.sum())
     balanced = (hits / truth.sum() + 1 - misses / (~truth).sum()) / 2
-    best = int(np.argmax(f1 + balanced))
+    goal = np.where(balanced >= BALANCED, f1 + 1, f1 + balanced - 1)
+    best = int(np.argmax(goal))
     below = ranked[best + 1] if best + 1 < len(ranked) else 0.0
     return round(float((ranked[best] + below) / 2), 4)
 

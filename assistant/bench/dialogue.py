@@ -205,7 +205,7 @@ def _listed(value: Any) -> list[str]:
     return list(value) if isinstance(value, list) else [value]
 
 
-def makers(config: Config, folder: Path) -> MakeDriver:
+def makers(config: Config, folder: Path) -> Callable[[Script], tuple[Driver, Database]]:
     """A fresh sample office for each conversation. Raises ConfigError, StorageError."""
     book = load_book([Path(one).expanduser() for one in config.flows.folders], load_skills())
     gate = load_gate()
@@ -246,10 +246,10 @@ def run(config: Config) -> Iterator[Played]:
     """Hold every conversation on a temporary office."""
     with tempfile.TemporaryDirectory(prefix="office-") as folder:
         make = makers(config, Path(folder))
+        driver, _ = make({})
+        driver.warm()  # as at the start of the program
         for language in LANGUAGES:
-            found = scripts(language)
-            play(found[0], make)  # what is loaded on first use is not part of a decision
-            for conversation in found:
+            for conversation in scripts(language):
                 yield play(conversation, make)
 
 

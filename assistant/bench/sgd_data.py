@@ -37,7 +37,9 @@ _TYPES = (
     ("money", r"\bprice\b|\bfare\b|\bamount\b|\bbalance\b|\brent\b|\bcost\b|\bfee\b"),
     ("number", r"\bnumber of\b|\bnumber\b(?! to| of the)|\bpercentage\b|\bspeed\b|\bhumidity\b"),
 )
-_FLAG = re.compile(r"^(?:has|is|are|free|good|shared|serves|offers)_|^refundable|^furnished|_(?:allowed|welcome)$")
+_FLAG = re.compile(
+    r"^(?:has|is|are|free|good|shared|serves|offers)_|^refundable|^furnished|_(?:allowed|welcome)$"
+)
 """how yes-or-no slots are called in schemas"""
 _SPACED = re.compile(r"(?<=[a-z])(?=[A-Z])|_")
 
@@ -211,16 +213,12 @@ def _act(act: Mapping[str, Any]) -> tuple[str, str, tuple[str, ...]]:
     return act["act"], act["slot"], tuple(act["values"])
 
 
-def _user_frame(
-    item: Mapping[str, Any], state: dict[str, Mapping[str, tuple[str, ...]]]
-) -> Frame:
+def _user_frame(item: Mapping[str, Any], state: dict[str, Mapping[str, tuple[str, ...]]]) -> Frame:
     service = item["service"]
     old = state.get(service, {})
     new = {name: tuple(values) for name, values in item["state"]["slot_values"].items()}
     state[service] = new
-    given = tuple(
-        name for name, values in new.items() if not set(values) & set(old.get(name, ()))
-    )
+    given = tuple(name for name, values in new.items() if not set(values) & set(old.get(name, ())))
     acts = tuple(_act(act) for act in item["actions"])
     return Frame(service, item["state"]["active_intent"], given, new, acts)
 
@@ -240,8 +238,7 @@ def read_train(path: Path) -> list[Exchange]:
             )
             continue
         user = tuple(
-            Frame(item["service"], item["intent"], tuple(item["given"]))
-            for item in turn["frames"]
+            Frame(item["service"], item["intent"], tuple(item["given"])) for item in turn["frames"]
         )
         result.append(Exchange(dialogue, said, system, turn["text"], user, before))
         before = tuple(frame.service for frame in user)

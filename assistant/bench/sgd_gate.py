@@ -135,9 +135,7 @@ def thinned(turns: Sequence[Labelled]) -> list[Labelled]:
     return kept
 
 
-def teach(
-    turns: Sequence[Exchange], flows: Mapping[str, Flow], book: Mapping[str, Flow]
-) -> Gate:
+def teach(turns: Sequence[Exchange], flows: Mapping[str, Flow], book: Mapping[str, Flow]) -> Gate:
     """A gate from training turns."""
     return train(thinned(labelled(turns, flows, book)))
 
@@ -165,5 +163,3 @@ def unseen(train_turns: Sequence[Exchange], services: Iterable[str]) -> list[Exc
     known = set(services)
     spoilt = {turn.dialogue for turn in train_turns if known & set(turn.services)}
     return [turn for turn in train_turns if turn.dialogue not in spoilt]
-
-

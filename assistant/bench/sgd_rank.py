@@ -88,9 +88,7 @@ def moment_of(
     own = [frame for frame in turn.system if frame.service == service]
     wanted = frozenset(slot for f in own for act, slot, _ in f.acts if act == "REQUEST")
     names = tuple(sorted({act for act, _ in acts}))
-    return Moment(
-        turn.text, service, flow, wanted, names, memory.filled.get(service, {}), common
-    )
+    return Moment(turn.text, service, flow, wanted, names, memory.filled.get(service, {}), common)
 
 
 def learn(bags: Sequence[Bag], common: frozenset[str]) -> Ranker:

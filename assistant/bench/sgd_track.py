@@ -6,8 +6,9 @@ values are not looked at.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
 
 from assistant.bench.sgd_data import Exchange
 from assistant.bench.sgd_rank import Ranker, moment_of
@@ -29,6 +30,18 @@ OVERWRITE = 0.5
 """the same where the slot has a value already"""
 UNSURE = -3.0
 """from here to TAKE the model is asked, if there is one"""
+
+
+class Asking(Protocol):
+    """Further values from a model; it is told what the rules found and what they nearly found."""
+
+    def __call__(
+        self,
+        turn: Exchange,
+        moment: Moment,
+        values: Mapping[str, Filled],
+        unsure: Mapping[str, float],
+    ) -> dict[str, Filled]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +112,10 @@ class Tracker:
             return {}
         self.memory.offers[moment.service] = {}
         return {name: Filled(value, value, self.turn) for name, value in known.items()}
+
+    def slots(self, service: str) -> Mapping[str, Filled]:
+        """What the state holds."""
+        return self.tasks[service].slots if service in self.tasks else {}
 
     def keep(self, service: str, values: Mapping[str, Filled]) -> None:
         """Into the task, key by key, as the product does it (M2)."""

@@ -82,11 +82,44 @@ def any_of(patterns: tuple[str, ...], language: str, nouns: tuple[str, ...]) -> 
     return re.compile("|".join(f"(?:{body})" for body in bodies) or r"(?!)")
 
 
+@lru_cache(maxsize=64)
+def _units(text: str, language: str) -> frozenset[str]:
+    """Words, or Chinese characters."""
+    return frozenset(text if language == "zh" else text.split())
+
+
+@cache
+def _heads(
+    patterns: tuple[str, ...], language: str, nouns: tuple[str, ...]
+) -> frozenset[str] | None:
+    """What each pattern begins with, one of which a text has to hold; None: anything may be."""
+    found: set[str] = set()
+    for pattern in patterns:
+        first = pattern.lower().lstrip()
+        if first.startswith(("*", "((")):
+            return None
+        if first.startswith("{noun}"):
+            starts: tuple[str, ...] = nouns
+        elif first.startswith("("):
+            starts = tuple(first[1 : first.index(")")].split("|"))
+        else:
+            starts = (first,)
+        for start in starts:
+            units = list(start.strip()) if language == "zh" else re.split(r"[\s*(]", start.strip())
+            if not units or not units[0]:
+                return None
+            found.add(units[0].lower())
+    return frozenset(found)
+
+
 @lru_cache(maxsize=2048)
 def hits(
     patterns: tuple[str, ...], text: str, language: str, nouns: tuple[str, ...] = ()
 ) -> tuple[Hit, ...]:
     """All places of all patterns in a `plain` text, the most telling first."""
+    heads = _heads(patterns, language, nouns)
+    if heads is not None and heads.isdisjoint(_units(text, language)):
+        return ()
     if not any_of(patterns, language, nouns).search(text):
         return ()
     found = []

@@ -16,8 +16,6 @@ from typing import Any, Self
 from assistant.mind.flows import Flow, Words
 from assistant.mind.words import stems
 
-KINDS = ("noun", "slot", "value")
-"""where a flow's word stands: its name and deeds, its slots, their values"""
 KEPT = 64
 """sets of flows whose words are kept ready"""
 WIDE = "\u3400"
@@ -46,8 +44,8 @@ class Scene:
     """what the assistant did with its last words: "ask", "confirm", "offer", "inform", "done" …"""
 
 
-Index = Mapping[str, tuple[tuple[str, str, float], ...]]
-"""term → (flow, kind, weight); a term that many flows share weighs less"""
+Index = Mapping[str, tuple[tuple[str, float], ...]]
+"""term → (flow, weight); a term that many flows share weighs less"""
 _INDEXES: dict[tuple[int, ...], tuple[tuple[Flow, ...], Index]] = {}
 
 
@@ -65,25 +63,21 @@ def _said(words: Words, language: str) -> Iterator[str]:
     yield from words.get(language) or words.get("en", ())
 
 
-def flow_texts(flow: Flow, language: str) -> Iterator[tuple[str, str]]:
-    """(kind, words) of everything a flow is made of."""
-    yield "noun", flow.name.get(language, "")
-    for text in _said(flow.nouns, language):
-        yield "noun", text
+def flow_texts(flow: Flow, language: str) -> Iterator[str]:
+    """Everything a flow is called or made of."""
+    yield flow.name.get(language, "")
+    yield from _said(flow.nouns, language)
     for intent in flow.intents.values():
-        yield "noun", intent.title.get(language, "")
+        yield intent.title.get(language, "")
         for words in (intent.cues, intent.phrases):
-            for text in _said(words, language):
-                yield "noun", text
+            yield from _said(words, language)
     for slot in flow.slots.values():
         if language == "en":
-            yield "slot", slot.name.replace("_", " ")
-        for text in _said(slot.words, language):
-            yield "slot", text
+            yield slot.name.replace("_", " ")
+        yield from _said(slot.words, language)
         for choice in slot.choices:
-            yield "value", choice.value
-            for text in _said(choice.words, language):
-                yield "value", text
+            yield choice.value
+            yield from _said(choice.words, language)
 
 
 def _index(flows: tuple[Flow, ...], language: str) -> Index:
@@ -97,31 +91,25 @@ def _index(flows: tuple[Flow, ...], language: str) -> Index:
 
 
 def _make_index(flows: Sequence[Flow], language: str) -> Index:
-    table: dict[str, dict[tuple[str, str], None]] = {}
+    table: dict[str, dict[str, None]] = {}
     for flow in flows:
-        for kind, text in flow_texts(flow, language):
+        for text in flow_texts(flow, language):
             for term in terms(text):
-                table.setdefault(term, {})[flow.id, kind] = None
-    index = {}
-    for term, places in table.items():
-        sharing = len({flow for flow, _ in places})
-        index[term] = tuple((flow, kind, 1.0 / sharing) for flow, kind in places)
-    return index
+                table.setdefault(term, {})[flow.id] = None
+    return {
+        term: tuple((flow, 1.0 / len(places)) for flow in places) for term, places in table.items()
+    }
 
 
-def kinship(scene: Scene, words: Iterable[str]) -> tuple[dict[str, float], dict[str, float]]:
-    """How many words speak for the flow under way, and for the best of the others, by kind."""
+def kinship(scene: Scene, words: Iterable[str]) -> float:
+    """How many words speak for the flow under way, less those for the best of the others."""
     index = _index((scene.flow, *scene.others), scene.language)
-    sums: dict[tuple[str, str], float] = {}
+    sums: dict[str, float] = {}
     for term in set(words):
-        for flow, kind, weight in index.get(term, ()):
-            for key in (kind, "all"):
-                sums[flow, key] = sums.get((flow, key), 0.0) + weight
-    own, other = {}, {}
-    for kind in (*KINDS, "all"):
-        own[kind] = sums.get((scene.flow.id, kind), 0.0)
-        other[kind] = max((sums.get((flow.id, kind), 0.0) for flow in scene.others), default=0.0)
-    return own, other
+        for flow, weight in index.get(term, ()):
+            sums[flow] = sums.get(flow, 0.0) + weight
+    own = sums.pop(scene.flow.id, 0.0)
+    return own - max(sums.values(), default=0.0)
 
 
 def features(scene: Scene, words: Sequence[str]) -> dict[str, float]:
@@ -131,10 +119,8 @@ def features(scene: Scene, words: Sequence[str]) -> dict[str, float]:
     found["acts " + " ".join(acts)] = 1.0
     found |= dict.fromkeys((f"act {act}" for act in acts), 1.0)
     found |= dict.fromkeys(_shape(scene), 1.0)
-    own, other = kinship(scene, words)
-    for act in ("any", *acts):
-        found |= {f"lead {kind} {act}": _bound(own[kind] - other[kind], 2.0) for kind in own}
-    return found
+    lead = _bound(kinship(scene, words), 2.0)
+    return found | {f"lead {act}": lead for act in ("any", *acts)}
 
 
 def _bound(value: float, most: float) -> float:

@@ -47,6 +47,13 @@ class Match:
 
 def matches(view: View, near: frozenset[str] = frozenset()) -> list[Match]:
     """All intents asked for, the likeliest first. `near`: the flows that are being talked of."""
+    key = (view.text, near)
+    if key not in view.memo:
+        view.memo[key] = _matches(view, near)
+    return list(view.memo[key])
+
+
+def _matches(view: View, near: frozenset[str]) -> list[Match]:
     found = [
         match
         for flow in view.book.flows.values()

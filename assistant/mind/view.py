@@ -41,6 +41,8 @@ class View:
     """gate.Gate or None"""
     said: str = ""
     """the assistant's last words"""
+    memo: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
+    """what was already found out in this turn"""
 
     @cached_property
     def plain(self) -> str:
