@@ -159,6 +159,7 @@ def build_mind(
         line.tell,
         max_tokens=config.llm.max_reply_tokens,
         driver=home.driver,
+        judge=engines.notes,
         limits=config.mind,
     )
     loop = Loop(engines.recognizer, turns, mouth, scribe.gate, clock, line.show)

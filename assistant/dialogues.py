@@ -129,6 +129,30 @@ class Driver:
                 queue, dialogue = list(dialogue.queue), replace(dialogue, queue=())
         return Handled(dialogue, tuple(text for text in replies if text), tuple(decisions), acted)
 
+    def question(self, handled: Handled, view: View) -> str:
+        """What is open, when the gate could not tell whether the words were meant for it."""
+        decision = handled.decisions[-1]
+        task = decision.task
+        if not decision.unsure or task is None or handled.replies:
+            return ""
+        return told(view, replace(decision, act=f"ask:{task.asked}", slot=task.asked))
+
+    def asked_again(self, handled: Handled, question: str, why: str) -> Handled:
+        """The words were meant for the task, and no rule can read them: it is asked once more."""
+        decision = handled.decisions[-1]
+        task = decision.task
+        assert task is not None
+        decision = replace(
+            decision,
+            act=f"ask:{task.asked}",
+            intent=task.name,
+            continued=True,
+            slots=task.slots,
+            why=(*decision.why, why),
+            slot=task.asked,
+        )
+        return Handled(handled.dialogue, (question,), (*handled.decisions[:-1], decision))
+
     def warm(self) -> None:
         """Load what the first turn would wait for: word lists, sounds, compiled patterns."""
         for language, text in (("en", "book a meeting room"), ("zh", "订会议室")):

@@ -111,12 +111,20 @@ def _alike(before: Sequence[str], after: Sequence[str], start: int, end: int) ->
             old += before[old_from:old_to]
             new += after[new_from:new_to]
     one, other = (_sound(part) for part in (old, new))
-    if any(len(token) == len(other) and _CODE.fullmatch(token) for token in old):
-        return False  # a code of its own: to make "D416" the known "B416" is not for us
+    if _another_code(old, one, other):
+        return False
     # a word is not heard in half its length: "two" is no "A302"
     if 2 * min(len(one), len(other)) < max(len(one), len(other)):
         return False
     return SequenceMatcher(None, one, other, autojunk=False).ratio() >= ALIKE
+
+
+def _another_code(old: Sequence[str], one: str, other: str) -> bool:
+    """Was a code of its own heard? To make "D416" or "1009" the known "B416" or "O-1019" is a lie."""
+    if any(len(token) == len(other) and _CODE.fullmatch(token) for token in old):
+        return True
+    heard, known = (re.sub(r"\D", "", text) for text in (one, other))
+    return len(heard) >= len(known) > 0 and known not in heard
 
 
 def _sound(tokens: Sequence[str]) -> str:

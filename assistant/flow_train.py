@@ -36,7 +36,7 @@ LEAST = 3
 SMALL = 1e-3
 """a weight below this is left out"""
 STRENGTH = 1.0
-BALANCED = 0.975
+BALANCED = 0.97
 """so much balanced accuracy the threshold has to keep, if it can"""
 BLOCK, HELD = 50, 5
 """of every HELD blocks of so many turns one chooses the threshold"""

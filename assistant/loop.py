@@ -36,7 +36,7 @@ from assistant.workers import (
 
 log = logging.getLogger(__name__)
 
-ENGINES = frozenset({"asr", "llm", "tts", "notes", "turn", "memory"})
+ENGINES = frozenset({"asr", "llm", "tts", "notes", "turn", "memory", "flows"})
 """Stages that may fail at every turn; the others tell each of their troubles once by themselves."""
 SORRY = {"asr": "failed_asr", "turn": "failed_llm"}
 """what is said when a stage fails that leaves the person without any answer"""

@@ -17,6 +17,7 @@ from assistant.memory.cache import Conversation
 from assistant.memory.extract import Scribe
 from assistant.memory.store import Store, commit_state, give_up_jobs, keep_state, keep_turn
 from assistant.mind.dialogue import Dialogue
+from assistant.mind.judge import TOKENS, answers, judge_messages
 from assistant.mind.merge import Update, merge
 from assistant.mind.project import projected
 from assistant.mind.prompt import Exchange, reply_messages
@@ -71,9 +72,13 @@ class Turns:
         *,
         max_tokens: int,
         driver: Driver | None = None,
+        judge: LanguageModel | None = None,
         limits: MindConfig | None = None,
     ) -> None:
-        """`driver`: the flows; without one every turn is the model's."""
+        """`driver`: the flows; without one every turn is the model's.
+
+        `judge`: who is asked whether words were meant for a task, when the gate is unsure.
+        """
         self._conversation = conversation
         self._store = store
         self._model = model
@@ -83,6 +88,7 @@ class Turns:
         self._tell = tell
         self._max_tokens = max_tokens
         self._driver = driver
+        self._judge = judge
         self._limits = limits or MindConfig()
         self._last: tuple[Turn, Delivery] | None = None
         self._before = Dialogue()
@@ -110,7 +116,7 @@ class Turns:
             reply="",
             heard="",
         )
-        handled = self._decide(turn, tasks, heard)
+        handled = self._decide(turn, tasks, heard, cancel)
         self._before = tasks
         self.acted = handled is not None and handled.acted
         if handled is not None:
@@ -119,17 +125,30 @@ class Turns:
                 return self._by_rule(turn, handled, heard, cancel)
         return self._by_model(turn, heard, cancel, again=again)
 
-    def _decide(self, turn: Turn, tasks: Dialogue, heard: Heard) -> Handled | None:
+    def _decide(self, turn: Turn, tasks: Dialogue, heard: Heard, cancel: Cancel) -> Handled | None:
         """What the flows make of it; None when they cannot be asked."""
         if self._driver is None:
             return None
+        said, now = self._said(), self._now()
         try:
-            return self._driver.handle(
-                tasks, heard.text, heard.language, turn.turn, self._now(), self._said()
+            handled = self._driver.handle(tasks, heard.text, heard.language, turn.turn, now, said)
+            view = self._driver.view(
+                handled.dialogue, heard.text, heard.language, turn.turn, now, said
             )
+            question = self._driver.question(handled, view)
+            if question and self._meant(question, heard.text, cancel):
+                return self._driver.asked_again(handled, question, "the model: an answer")
+            return handled
         except Exception as error:  # the model answers, as if there were no flows
             self._tell(Failed("flows", error))
             return None
+
+    def _meant(self, question: str, text: str, cancel: Cancel) -> bool:
+        """One word from the model: was this an answer to the question?"""
+        if self._judge is None:
+            return False
+        messages = judge_messages(question, text)
+        return answers("".join(self._judge.stream(messages, cancel, max_tokens=TOKENS)))
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self._clock.wall())

@@ -187,6 +187,7 @@ def test_a_part_of_another_word_is_no_value(text: str, word: str) -> None:
     [
         ("Ask Lind quist to come.", "Ask Lindqvist to come.", "Lindqvist"),
         ("We meet the NH 506.", "We meet in H506.", "H506"),
+        ("Cancel order 01009", "Cancel order O-1009.", "O-1009"),
         ("Is a 1142 here?", "Is O-1142 here?", "O-1142"),
         ("We need fools cut paper.", "We need foolscap paper.", "foolscap paper"),
         ("我要靠场的", "我要靠窗的", "靠窗"),
@@ -206,6 +207,7 @@ def test_a_word_is_believed_where_something_like_it_was_heard(
         ("Seven.", "A302, C001.", ["A302", "C001"]),
         ("Pause.", "A305.", ["A305"]),
         ("Cancel D416.", "Cancel B416.", ["B416"]),
+        ("Cancel order 01009", "Cancel order O-1019.", ["O-1009", "O-1019"]),
         ("Alexander is good at tennis.", "A302 is good at tennis.", ["A302"]),
         ("free", "Priyanka", ["Priyanka"]),
         ("Put it there.", "Put it there, Tamsin.", ["Tamsin"]),

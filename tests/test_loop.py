@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from assistant.config import MindConfig
+from assistant.config import FlowsConfig, MindConfig
+from assistant.dialogues import open_driver
 from assistant.events import (
     Audio,
     Ended,
@@ -80,7 +81,9 @@ def utterance(start: float, closed: float) -> Utterance:
 
 
 @contextmanager
-def house(folder: Path, *languages: str) -> Iterator[House]:
+def house(folder: Path, *languages: str, flows: bool = False) -> Iterator[House]:
+    """`flows`: with the shipped flows on a fresh office."""
+    driver = open_driver(FlowsConfig(), folder) if flows else None
     clock = FakeClock()
     store = Store(folder)
     session = store.submit(open_session("test", clock.wall(), 12)).result().id
@@ -107,6 +110,8 @@ def house(folder: Path, *languages: str) -> Iterator[House]:
         clock,
         lambda event: loop[0].tell(event),
         max_tokens=90,
+        driver=driver,
+        judge=notes,
     )
     loop.append(Loop(recognizer, talk, mouth, scribe.gate, clock, shown.append))
     built = House(

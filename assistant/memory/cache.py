@@ -115,8 +115,10 @@ class Conversation:
                 return None
             if after is not before:
                 self._state = after
-                self._past = (*self._past, before)[-MAX_PAST:]
-                self._back = 0
+                same = replace(after, version=before.version, interrupted=before.interrupted)
+                if same != before:  # a cut reply is nothing to go back to
+                    self._past = (*self._past, before)[-MAX_PAST:]
+                    self._back = 0
             result = submit()
             self._known = self._guessed()
             return result

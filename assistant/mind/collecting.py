@@ -237,4 +237,7 @@ def _unclear(view: View, task: Task) -> Decision:
             task=kept, slot=task.asked,
         )  # fmt: skip
     why = "no rule" if detach is None else f"gate {detach:.2f}"
-    return Decision("model", view.dialogue, "", False, why=(f"{why}: the task waits",))
+    unsure = detach is not None and CONTINUE <= detach < DETACH and task.asked != CONFIRM
+    return Decision(
+        "model", view.dialogue, why=(f"{why}: the task waits",), task=task, unsure=unsure
+    )

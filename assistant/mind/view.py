@@ -126,6 +126,8 @@ class Decision:
     """what is being done or was asked about"""
     done: Done | None = None
     """what is asked about, taken up again or undone"""
+    unsure: bool = False
+    """the gate cannot tell whether the words were meant for the task"""
     confirmed: bool = False
     """the user said yes to exactly these values"""
     looked_up: str = ""
