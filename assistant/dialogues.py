@@ -164,15 +164,15 @@ class Driver:
                 self._detach(view, Task(flow.id, next(iter(flow.intents))))
 
     def expected(self, dialogue: Dialogue) -> tuple[str, ...]:
-        """Words that the user is likely to say next, for the recognition."""
+        """Values that are likely to be said next: of what was asked, or of what was just named."""
         task = dialogue.task
         if task is None or task.asked not in self._book.flows[task.flow].slots:
-            return ()
+            last = dialogue.done[-1:] if task is None else ()
+            return tuple(value for done in last for of in done.offered.values() for value in of)
         slot = self._book.flows[task.flow].slots[task.asked]
         choices = (*slot.choices, *self._sources().get(slot.source, ()))
-        return tuple(
-            dict.fromkeys([*task.offered.get(slot.name, ()), *(one.value for one in choices)])
-        )
+        said = [word for one in choices for of in one.words.values() for word in of[:1]]
+        return tuple(dict.fromkeys([*task.offered.get(slot.name, ()), *said]))
 
     def _step(self, view: View) -> tuple[Decision, Outcome | None]:
         decision = decide(view)

@@ -166,6 +166,7 @@ class Loop:
         Notes may still come in after that, until `finish`. Raises BrokenPipeError when nobody
         reads what is shown.
         """
+        self._expect()
         try:
             for event, cancel in self._inbox:
                 if isinstance(event, Ended):
@@ -263,7 +264,13 @@ class Loop:
         self._records[turn.turn] = turn
         self._show(Replied(turn))
         self._turns.take_notes(turn.turn)
+        self._expect()
         self._flush()
+
+    def _expect(self) -> None:
+        """Tell recognition which words may come next."""
+        if self._recognizer is not None:
+            self._recognizer.expect(self._turns.expected())
 
     def _typed(self, event: Typed) -> Heard:
         now = self._clock.now()
@@ -298,6 +305,7 @@ class Loop:
         self._flush()
 
     def _note(self, event: Noted) -> None:
+        self._expect()
         if event.turn in self._records:
             record = self._records[event.turn]
             self._records[event.turn] = replace(record, state_after=event.state.to_dict())

@@ -19,6 +19,7 @@ from assistant.memory.store import Store, commit_state, give_up_jobs, keep_state
 from assistant.mind.dialogue import Dialogue
 from assistant.mind.judge import TOKENS, answers, judge_messages
 from assistant.mind.merge import Update, merge
+from assistant.mind.names import names
 from assistant.mind.project import projected
 from assistant.mind.prompt import Exchange, reply_messages
 from assistant.mind.reply import answer
@@ -273,6 +274,12 @@ class Turns:
             self._store.submit(keep_state(session, turn, before.version, after.to_dict(), now))
 
         self._conversation.change(compute, submit)
+
+    def expected(self) -> tuple[str, ...]:
+        """Values, names and codes that are likely to be said next, likeliest first."""
+        state = self._conversation.known
+        values = self._driver.expected(state.dialogue) if self._driver is not None else ()
+        return tuple(dict.fromkeys([*values, *names(state)]))
 
     def take_notes(self, turn: int) -> None:
         """Hand the turn to the scribe."""

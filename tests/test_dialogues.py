@@ -142,6 +142,17 @@ def test_broken_flows_fall_back_to_the_model_and_say_so_once(
     assert told.count("flows") == 1
 
 
+def test_recognition_is_told_what_may_be_said_next(tmp_path: Path) -> None:
+    with house(tmp_path, flows=True) as h:
+        h.replies.enqueue("Nice to meet you.")
+        h.hear("my name is Zoltan", "find a free room tomorrow from ten to twelve")
+        h.settle()
+        assert h.recognizer.expected[0] == ()
+        expected = h.recognizer.expected[-1]
+    assert expected[:2] == ("A302", "A305")
+    assert "Zoltan" in expected
+
+
 def test_a_damaged_gate_is_one_clear_sentence(tmp_path: Path) -> None:
     (tmp_path / GATE).write_text("{", encoding="utf-8")
     with pytest.raises(ConfigError, match=r"run\.py flows train"):

@@ -102,8 +102,6 @@ def open_slots(
         for name in informable(moment.flow)
         if name in unsure and name not in values and name not in moment.filled
     ]
-    if not rest or (not set(rest) & moment.wanted and values):
-        return []
     rest.sort(key=lambda name: (name not in moment.wanted, -unsure[name]))
     return rest[:MOST_SLOTS]
 
