@@ -120,7 +120,7 @@ def _alike(before: Sequence[str], after: Sequence[str], start: int, end: int) ->
 
 
 def _another_code(old: Sequence[str], one: str, other: str) -> bool:
-    """Was a code of its own heard? "D416" is not the known "B416", nor "1009" the known "O-1019"."""
+    """Was a code of its own heard? "D416" is not the known "B416", "1009" not "O-1019"."""
     if any(len(token) == len(other) and _CODE.fullmatch(token) for token in old):
         return True
     heard, known = (re.sub(r"\D", "", text) for text in (one, other))

@@ -46,7 +46,7 @@ def check(paths: Sequence[Path], config: FlowsConfig, emit: Emit) -> int:
         if not wrong:
             record = {"event": "checked", "file": str(path), "warnings": len(warnings)}
             emit(record, f"{path}: can be used")
-    return 1 if faults else 0
+    return 2 if faults else 0
 
 
 def show(name: str | None, config: FlowsConfig, emit: Emit) -> None:

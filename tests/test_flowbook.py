@@ -277,7 +277,7 @@ def test_d8_flows_check_tells_faults_and_sentences_with_gaps(tmp_path: Path) -> 
 
     gap.write_text(text.replace('"lists.add"', '"lists.ad"'), encoding="utf-8")
     emitted = Emitted()
-    assert flow_commands.check([tmp_path], FlowsConfig(), emitted) == 1
+    assert flow_commands.check([tmp_path], FlowsConfig(), emitted) == 2
     assert emitted.lines[0].startswith(f"fault: {gap}:")
     with pytest.raises(InputError, match="no such file"):
         flow_commands.check([tmp_path / "none.toml"], FlowsConfig(), emitted)

@@ -2,7 +2,8 @@
 
 Sentences with codes, unusual names and items are spoken by the installed voice, clean and in noise;
 each is recognised knowing nothing, expecting eight or so words of which one is right, and expecting
-wrong ones only. A word that is easily mistaken for the right one is always among them.
+wrong ones only. A word that is easily mistaken for the right one is always among them. The voice
+never says a sentence twice the same way: figures vary by a few percent between runs.
 """
 
 from __future__ import annotations

@@ -27,14 +27,12 @@ class Verdicts:
 
     scores: tuple[float, ...]
     labels: tuple[bool, ...]
-    opens: tuple[bool, ...]
-    """a service begins that the last turn did not have, whether or not the old one goes on"""
     threshold: float
     ms: tuple[float, ...]
 
-    def figures(self, labels: Sequence[bool] | None = None) -> tuple[float, float]:
+    def figures(self) -> tuple[float, float]:
         """(F1, balanced accuracy) of detaching."""
-        truth = self.labels if labels is None else labels
+        truth = self.labels
         said = [score > self.threshold for score in self.scores]
         hits = sum(s and t for s, t in zip(said, truth, strict=True))
         false = sum(said) - hits
@@ -53,7 +51,10 @@ def by_family(*tables: Mapping[str, Flow]) -> dict[str, Flow]:
 class Watcher:
     """Turns of dialogues, in order, as the gate sees them."""
 
-    def __init__(self, flows: Mapping[str, Flow], book: Mapping[str, Flow]) -> None:
+    def __init__(
+        self, flows: Mapping[str, Flow], book: Mapping[str, Flow], language: str = "en"
+    ) -> None:
+        self._language = language
         self._flows = flows
         self._book = book
         self._others: dict[str, tuple[Flow, ...]] = {}
@@ -84,21 +85,23 @@ class Watcher:
         wanted = tuple(slot for act, slot in acts if act == "REQUEST" and slot in flow.slots)
         return Scene(
             turn.text,
-            "en",
+            self._language,
             turn.said,
             flow,
             self._intents.get(service, ""),
             wanted,
             self._filled.get(service, {}),
-            fitting(turn.text, flow, wanted),
+            fitting(turn.text, flow, wanted, self._language),
             self._others[flow.id],
             tuple(ACTS.get(act, act.lower()) for act, _ in acts),
         )
 
 
-def fitting(text: str, flow: Flow, wanted: Sequence[str]) -> tuple[str, ...]:
+def fitting(
+    text: str, flow: Flow, wanted: Sequence[str], language: str = "en"
+) -> tuple[str, ...]:
     """Slots whose typed reader finds a value."""
-    moment = Moment(text, flow.id, flow, frozenset(wanted), (), {}, frozenset())
+    moment = Moment(text, flow.id, flow, frozenset(wanted), (), {}, frozenset(), language)
     return tuple(
         slot.name
         for slot in flow.slots.values()
@@ -108,10 +111,13 @@ def fitting(text: str, flow: Flow, wanted: Sequence[str]) -> tuple[str, ...]:
 
 
 def labelled(
-    turns: Iterable[Exchange], flows: Mapping[str, Flow], book: Mapping[str, Flow]
+    turns: Iterable[Exchange],
+    flows: Mapping[str, Flow],
+    book: Mapping[str, Flow],
+    language: str = "en",
 ) -> list[Labelled]:
     """Every turn but the first of its dialogue."""
-    watcher, result = Watcher(flows, book), []
+    watcher, result = Watcher(flows, book, language), []
     for turn in turns:
         scene = watcher.scene(turn)
         if scene is not None:
@@ -141,11 +147,15 @@ def teach(turns: Sequence[Exchange], flows: Mapping[str, Flow], book: Mapping[st
 
 
 def judge(
-    gate: Gate, turns: Sequence[Exchange], flows: Mapping[str, Flow], book: Mapping[str, Flow]
+    gate: Gate,
+    turns: Sequence[Exchange],
+    flows: Mapping[str, Flow],
+    book: Mapping[str, Flow],
+    language: str = "en",
 ) -> Verdicts:
     """Decide every turn but the first ones; a decision is timed without the typed readers."""
-    watcher = Watcher(flows, book)
-    scores, labels, opens, spent = [], [], [], []
+    watcher = Watcher(flows, book, language)
+    scores, labels, spent = [], [], []
     for turn in turns:
         scene = watcher.scene(turn)
         if scene is not None:
@@ -153,9 +163,8 @@ def judge(
             scores.append(gate.detach(scene))
             spent.append((time.perf_counter() - began) * 1000)
             labels.append(turn.detach)
-            opens.append(bool(set(turn.services) - set(turn.before)))
         watcher.note(turn)
-    return Verdicts(tuple(scores), tuple(labels), tuple(opens), gate.threshold, tuple(spent))
+    return Verdicts(tuple(scores), tuple(labels), gate.threshold, tuple(spent))
 
 
 def unseen(train_turns: Sequence[Exchange], services: Iterable[str]) -> list[Exchange]:

@@ -64,6 +64,7 @@ class Moment:
     filled: dict[str, str]
     common: frozenset[str]
     """words that are never a name (learned: the most frequent ones)"""
+    language: str = "en"
     words: list[str] = field(default_factory=list)
     reads: dict[tuple[object, ...], list[Found]] = field(default_factory=dict)
     """what the readers found, shared by slots of the same kind and by the services of a turn"""
@@ -77,7 +78,7 @@ class Moment:
         label = slot.name if slot.type == "flag" else ""
         key = (slot.type, label, tuple(choice.value for choice in slot.choices), wanted)
         if key not in self.reads:
-            self.reads[key] = read(slot, self.text, "en", NOW, wanted=wanted)
+            self.reads[key] = read(slot, self.text, self.language, NOW, wanted=wanted)
         return self.reads[key]
 
     def spans(self) -> list[tuple[int, int]]:
