@@ -45,6 +45,18 @@ SPOKEN = {
     "人数": ("人数", "个人", "位"),
 }
 """what else a slot is called"""
+CUES = {
+    "出发地": ("从", "离开", "出发"),
+    "目的地": ("去", "到", "前往", "至"),
+    "出发时间": ("离开", "出发", "之后", "以后"),
+    "到达时间": ("到达", "之前", "前到", "以前"),
+}
+"""which of two slots of one kind is meant: what stands nearest to the value"""
+AROUND = 6
+"""characters before and after a value that are looked at"""
+WAYS = (("星期", "周"), ("星期", "礼拜"), ("星期日", "星期天"), ("星期日", "周日"), ("方", "部"),
+        ("方", "边"), ("部", "方"), ("部", "边"), ("东方", "东部"))  # fmt: skip
+"""other ways to say a value"""
 ORDER = ("time", "choice", "number", "flag", "name")
 """of two slots that claim the same words, the earlier type gets them"""
 
@@ -127,14 +139,30 @@ def _slot(name: str, values: Sequence[str]) -> Slot:
     words = {"zh": SPOKEN.get(name, (name,))}
     if name.endswith("时间"):
         return Slot(name, "time", words)
+    if set(values) <= {"有", "没有", "不在意"}:
+        return Slot(name, "flag", words)
     if all(value.isdigit() for value in values):
         return Slot(name, "number", words)
-    choices = tuple(
-        Choice(value, {"zh": tuple(dict.fromkeys((value, value.removesuffix("的"))))})
-        for value in values
-        if value != "不在意"
-    )
+    choices = tuple(Choice(value, {"zh": _ways(value)}) for value in values if value != "不在意")
     return Slot(name, "choice", words, choices=choices)
+
+
+def _ways(value: str) -> tuple[str, ...]:
+    bare = value.removesuffix("的")
+    other = [bare.replace(one, another) for one, another in WAYS if one in bare]
+    return tuple(dict.fromkeys((value, bare, *other)))
+
+
+def _meant(slot: Slot, text: str, found: Found) -> int:
+    """How far the nearest cue of the slot is from the value; AROUND when there is none."""
+    before, after = text[max(0, found.start - AROUND) : found.start], text[found.end :][:AROUND]
+    far = [AROUND]
+    for cue in CUES.get(slot.name, ()):
+        if cue in before:
+            far.append(len(before) - before.rfind(cue) - len(cue))
+        if cue in after:
+            far.append(after.find(cue) + 1)
+    return min(far)
 
 
 def said_slots(turn: Exchange, flow: Flow, domain: str, number: int) -> dict[str, Filled]:
@@ -143,12 +171,14 @@ def said_slots(turn: Exchange, flow: Flow, domain: str, number: int) -> dict[str
         slot for frame in turn.system if frame.service == domain
         for act, slot, _ in frame.acts if act == "REQUEST"
     }  # fmt: skip
-    claims: list[tuple[tuple[bool, int, int], str, Found]] = []
+    claims: list[tuple[tuple[int, ...], str, Found]] = []
     for slot in flow.slots.values():
         wanted = slot.name in asked
         for place, found in enumerate(read(slot, turn.text, "zh", NOW, wanted=wanted)):
             if found.sure >= SURE:
-                claims.append(((not wanted, ORDER.index(slot.type), place), slot.name, found))
+                near = _meant(slot, turn.text, found)
+                rank = (int(not wanted and near == AROUND), ORDER.index(slot.type), near, place)
+                claims.append((rank, slot.name, found))
     values: dict[str, Filled] = {}
     spans: list[tuple[int, int]] = []
     for _, name, found in sorted(claims, key=lambda claim: claim[0]):

@@ -22,7 +22,7 @@ from assistant.bench.sgd_data import (
     read_schema,
     read_train,
 )
-from assistant.bench.sgd_gate import Verdicts, by_family, judge, teach, unseen
+from assistant.bench.sgd_gate import Verdicts, Watcher, by_family, judge, teach, unseen
 from assistant.bench.sgd_rank import (
     acceptances,
     bags_of,
@@ -35,6 +35,7 @@ from assistant.bench.sgd_track import Asking, Skills, Tracker
 from assistant.config import Config
 from assistant.errors import InputError
 from assistant.mind.flows import Flow
+from assistant.mind.gate import Gate
 
 TRAIN = "train_turns.jsonl.gz"
 RANKED = 800
@@ -73,13 +74,14 @@ def material(folder: Path, train: Path | None, limit: int | None) -> Material:
     return Material(turns, taught, schema, guess_flows(taught))
 
 
-def detach_figures(data: Material, note: Note) -> dict[str, Any]:
-    """The gate, taught on all training turns and on those of other services only."""
+def detach_figures(data: Material, note: Note) -> tuple[dict[str, Any], Gate]:
+    """The gate, taught on all training turns, and figures of one taught on other services only."""
     flows = {**data.guessed, **data.schema}
     book = by_family(data.guessed, data.schema)
     note("gate: training")
     own = by_family(data.guessed)
-    verdicts = judge(teach(data.train, data.guessed, own), data.turns, flows, book)
+    gate = teach(data.train, data.guessed, own)
+    verdicts = judge(gate, data.turns, flows, book)
     note("gate: training on other services")
     services = {name for turn in data.turns for name in turn.services}
     apart = unseen(data.train, services)
@@ -88,7 +90,7 @@ def detach_figures(data: Material, note: Note) -> dict[str, Any]:
         strange = judge(teach(apart, data.guessed, own), data.turns, flows, book)
         result["held_out_detach_f1"] = round(strange.figures()[0], 4)
         result["held_out_balanced_accuracy"] = round(strange.figures()[1], 4)
-    return result
+    return result, gate
 
 
 def _verdicts(verdicts: Verdicts) -> dict[str, Any]:
@@ -118,9 +120,14 @@ def learn_skills(data: Material, note: Note) -> Skills:
 
 
 def follow(
-    turns: Iterable[Exchange], flows: Flows, skills: Skills, ask: Asking | None = None
+    turns: Iterable[Exchange],
+    flows: Flows,
+    skills: Skills,
+    *,
+    gate: Callable[[Exchange], None] = lambda turn: None,
+    ask: Asking | None = None,
 ) -> Tally:
-    """All dialogues, turn by turn; a turn's time is that of the rules."""
+    """All dialogues, turn by turn; a turn's time is that of the gate and the rules."""
     tally, tracker, dialogue = Tally(), Tracker(flows, skills), ""
     gc.collect()
     gc.freeze()  # what was read and learned is not garbage
@@ -129,6 +136,7 @@ def follow(
             dialogue, tracker = turn.dialogue, Tracker(flows, skills)
             tally.begin()
         began = time.perf_counter()
+        gate(turn)
         tracker.hear(turn)
         moments = [tracker.moment(turn, frame.service) for frame in turn.user]
         decided = [tracker.decide(moment) for moment in moments]
@@ -166,17 +174,18 @@ def report(
 
         note("reading")
         data = material(folder, train, limit)
-        result = detach_figures(data, note)
+        result, gate = detach_figures(data, note)
         skills = learn_skills(data, note)
         note("slots: rules")
-        rules = follow(data.turns, data.schema, skills)
+        decide = _deciding(gate, Watcher(data.schema, by_family(data.guessed, data.schema)))
+        rules = follow(data.turns, data.schema, skills, gate=decide)
         result |= rules.figures() | {"slot_f1_rules": rules.figures()["slot_f1"]}
         result |= {f"right_{name}": count for name, count in sorted(rules.sources.items())}
         if model:
             from assistant.bench.sgd_model import asked
 
             with asked(config, note, len(data.turns)) as ask:
-                tally = follow(data.turns, data.schema, skills, ask)
+                tally = follow(data.turns, data.schema, skills, ask=ask)
                 result |= _with_model(tally) | ask.figures()
     result |= {
         "turns": len(data.turns),
@@ -184,6 +193,18 @@ def report(
         "seconds": round(time.perf_counter() - began, 1),
     }
     emit(result, "\n".join(f"{key}: {value}" for key, value in result.items()))
+
+
+def _deciding(gate: Gate, watcher: Watcher) -> Callable[[Exchange], None]:
+    """The gate's part of a turn's time, with the typed readers that it looks at."""
+
+    def decide(turn: Exchange) -> None:
+        scene = watcher.scene(turn)
+        if scene is not None:
+            gate.detach(scene)
+        watcher.note(turn)
+
+    return decide
 
 
 def _with_model(tally: Tally) -> dict[str, float]:

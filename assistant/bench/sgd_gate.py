@@ -97,9 +97,7 @@ class Watcher:
         )
 
 
-def fitting(
-    text: str, flow: Flow, wanted: Sequence[str], language: str = "en"
-) -> tuple[str, ...]:
+def fitting(text: str, flow: Flow, wanted: Sequence[str], language: str = "en") -> tuple[str, ...]:
     """Slots whose typed reader finds a value."""
     moment = Moment(text, flow.id, flow, frozenset(wanted), (), {}, frozenset(), language)
     return tuple(

@@ -16,10 +16,11 @@ from assistant.bench.sgd_slots import NOW, TYPED
 from assistant.mind.dialogue import Filled
 from assistant.mind.flows import Flow, Slot
 from assistant.mind.slots import read
+from assistant.mind.words import is_cjk
 
 MATCH = 80
 """of 100"""
-YES = ("yes", "true")
+YES = ("yes", "true", "有")
 
 
 def same(slot: Slot, value: Filled, accepted: Iterable[str]) -> bool:
@@ -42,7 +43,8 @@ def _alike(one: str, other: str) -> bool:
 @lru_cache(maxsize=4096)
 def resolved(kind: str, text: str) -> str:
     """What the typed reader makes of an accepted spelling."""
-    found = read(Slot("", kind), text, "en", NOW, wanted=True)
+    language = "zh" if is_cjk(text) else "en"
+    found = read(Slot("", kind), text, language, NOW, wanted=True)
     return found[0].value if found else text
 
 

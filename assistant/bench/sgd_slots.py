@@ -21,7 +21,7 @@ TYPED = ("number", "date", "time", "money", "choice", "flag", "duration")
 LONGEST = 8
 """words of a name"""
 _TOKEN = re.compile(r"[^\W_]+(?:['’&./-][^\W_]+)*|[^\w\s]")
-_JOINTS = frozenset("of the and at in on for de la & - ' ,".split())
+_JOINTS = frozenset(["of", "the", "and", "at", "in", "on", "for", "de", "la", "&", "-", "'", ","])
 """what may stand inside a name, between two capitalised words"""
 _PRONOUN = re.compile(r"I(?:'\w+)?")
 

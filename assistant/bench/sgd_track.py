@@ -13,7 +13,6 @@ from typing import Protocol
 from assistant.bench.sgd_data import Exchange
 from assistant.bench.sgd_rank import Ranker, moment_of
 from assistant.bench.sgd_slots import (
-    TYPED,
     Candidate,
     Memory,
     Moment,

@@ -66,17 +66,52 @@ def _matches(view: View, near: frozenset[str]) -> list[Match]:
 def _match(view: View, flow: Flow, intent: Intent, near: frozenset[str]) -> Match | None:
     nouns = of(flow.nouns, view.language)
     best: Match | None = None
+    named = flow.id in _named(view)
     phrases, cues = of(intent.phrases, view.language), of(intent.cues, view.language)
     write = intent.kind != "read"
     for pattern, place, weight in _places(phrases, nouns, view, write):
+        if "{noun}" in pattern and not named:
+            continue
         best = _better(best, Match(intent, pattern, place, weight + PHRASE, True))
     for pattern, place, weight in _places(cues, nouns, view, write):
-        named = "{noun}" in pattern or bool(hits(nouns, view.plain, view.language))
+        if "{noun}" in pattern and not named:
+            continue
         known = not named and _knows(view, flow, intent)
         if named or known or flow.id in near:
             score = weight + (NOUN if named else 1 if known else 0)
             best = _better(best, Match(intent, pattern, place, score, named or known))
     return best
+
+
+def _named(view: View) -> frozenset[str]:
+    """Flows whose noun stands in the text, and not only inside a longer one of another flow:
+    a "kitchen list" is no "list"."""
+    key = ("nouns", view.text)
+    if key not in view.memo:
+        found = {
+            flow.id: [
+                (hit.start, hit.end)
+                for hit in hits(of(flow.nouns, view.language), view.plain, view.language)
+            ]
+            for flow in view.book.flows.values()
+        }
+        view.memo[key] = frozenset(
+            name
+            for name, spans in found.items()
+            if any(not _inside(span, name, found) for span in spans)
+        )
+    names: frozenset[str] = view.memo[key]
+    return names
+
+
+def _inside(span: tuple[int, int], name: str, found: dict[str, list[tuple[int, int]]]) -> bool:
+    start, end = span
+    return any(
+        other[0] <= start and end <= other[1] and other != span
+        for flow, spans in found.items()
+        if flow != name
+        for other in spans
+    )
 
 
 def _better(one: Match | None, other: Match) -> Match:
