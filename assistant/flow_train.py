@@ -45,7 +45,10 @@ FEW = 10
 
 
 def train(turns: Iterable[Labelled]) -> Gate:
-    """Fit a gate: the threshold on a part held out, the weights on all. ValueError: one label only."""
+    """Fit a gate: the threshold on a part held out, the weights on all.
+
+    Raises ValueError when all turns have one label.
+    """
     turns = list(turns)
     if len({label for _, label in turns}) < 2:
         raise ValueError("There must be turns that continue and turns that detach.")
@@ -160,7 +163,7 @@ def _kept(book: Book, flow: Flow, language: str) -> Iterator[_Said]:
     for text in requests:
         yield _Said(text, "", False)
     for name in ("yes", "no", "cancel", "change"):
-        for text in _of(book.common.get(name, {}), language):
+        for text in _plain(_of(book.common.get(name, {}), language)):
             yield _Said(text, "" if name in ("cancel", "change") else "yes", False)
     for slot in flow.slots.values():
         for value in _values(slot, requests, language):
@@ -174,7 +177,7 @@ def _left(book: Book, others: Sequence[Flow], language: str) -> Iterator[_Said]:
         for intent in flow.intents.values():
             for text in _of(intent.examples, language):
                 yield _Said(text, "", True)
-    for text in _of(book.common.get("smalltalk", {}), language):
+    for text in _plain(_of(book.common.get("smalltalk", {}), language)):
         yield _Said(text, "", True)
 
 
@@ -188,6 +191,11 @@ def _values(slot: Slot, texts: Sequence[str], language: str) -> list[str]:
 
 def _of(words: Words, language: str) -> tuple[str, ...]:
     return tuple(words.get(language, ()))
+
+
+def _plain(words: Iterable[str]) -> Iterator[str]:
+    """Without those that are patterns: nobody says them as they stand."""
+    return (word for word in words if not set(word) & set("|()[]*\\"))
 
 
 def _fitting(flow: Flow, text: str, language: str) -> dict[str, bool]:

@@ -1,4 +1,4 @@
-"""The dialogue policy on other people's dialogues: schemas as flows, candidates, scores, figures."""
+"""The dialogue policy on other people's dialogues: schemas as flows, values found, figures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from assistant.bench import multiwoz, sgd
-from assistant.bench.sgd_data import flow_of, read_dialogues, read_train, slot_type
+from assistant.bench.sgd_data import Exchange, flow_of, read_dialogues, read_train, slot_type
 from assistant.bench.sgd_gate import Verdicts, fitting
 from assistant.bench.sgd_model import accepted, messages, open_slots
 from assistant.bench.sgd_rank import Ranker, common_words, learn
@@ -298,7 +298,7 @@ def test_d2_from_and_to_tell_two_places_apart() -> None:
     }
     flow = multiwoz._flow("列车", {})
     flow = type(flow)(flow.id, flow.name, flow.nouns, slots, flow.intents)
-    turn = multiwoz.Exchange("1", "", (), "我要从南城到北城的火车", (), ())
+    turn = Exchange("1", "", (), "我要从南城到北城的火车", (), ())
     found = multiwoz.said_slots(turn, flow, "列车", 1)
     assert {name: one.value for name, one in found.items()} == {"出发地": "南城", "目的地": "北城"}
 
@@ -306,7 +306,7 @@ def test_d2_from_and_to_tell_two_places_apart() -> None:
 @pytest.mark.skipif(not (DATA / "sgd").is_dir(), reason=f"no dialogues under {DATA}")
 def test_d2_on_real_dialogues_the_figures_are_all_there(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("sklearn")
-    full = sgd.read_train
+    full = read_train
     monkeypatch.setattr(sgd, "read_train", lambda path: full(path)[:4000])
     monkeypatch.setattr(sgd, "RANKED", 60)
     told: list[dict[str, Any]] = []

@@ -37,7 +37,7 @@ ACTS = {
     "再见": "GOODBYE",
 }
 GENERAL = "常规"
-EMPTY = ("", "未提及", [], None)
+EMPTY: tuple[object, ...] = ("", "未提及", [], None)
 SPOKEN = {
     "出发地": ("出发地", "从"),
     "目的地": ("目的地", "去", "到", "前往"),

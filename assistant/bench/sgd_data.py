@@ -194,7 +194,7 @@ def read_dialogues(path: Path) -> list[Exchange]:
 
 
 def _exchanges(dialogue: Mapping[str, Any]) -> Iterator[Exchange]:
-    said, system, before = "", (), ()
+    said, system, before = "", tuple[Frame, ...](), tuple[str, ...]()
     state: dict[str, Mapping[str, tuple[str, ...]]] = {}
     for turn in dialogue["turns"]:
         if turn["speaker"] == "SYSTEM":
@@ -226,7 +226,7 @@ def _user_frame(item: Mapping[str, Any], state: dict[str, Mapping[str, tuple[str
 def read_train(path: Path) -> list[Exchange]:
     """User turns of train_turns.jsonl.gz. Raises InputError."""
     result: list[Exchange] = []
-    dialogue, said, system, before = "", "", (), ()
+    dialogue, said, system, before = "", "", tuple[Frame, ...](), tuple[str, ...]()
     for turn in _lines(path):
         if turn["d"] != dialogue:
             dialogue, said, system, before = turn["d"], "", (), ()

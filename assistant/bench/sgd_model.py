@@ -97,10 +97,14 @@ def open_slots(
     moment: Moment, values: Mapping[str, Filled], unsure: Mapping[str, float]
 ) -> list[str]:
     """Wanted ones first, then those whose best candidate was nearly a value."""
+    asks = "?" in moment.text  # "does it have wifi?" gives nothing
     rest = [
         name
         for name in informable(moment.flow)
-        if name in unsure and name not in values and name not in moment.filled
+        if name in unsure
+        and name not in values
+        and name not in moment.filled
+        and (name in moment.wanted or not (asks and moment.flow.slots[name].type == "flag"))
     ]
     rest.sort(key=lambda name: (name not in moment.wanted, -unsure[name]))
     return rest[:MOST_SLOTS]

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -108,7 +109,7 @@ def learn(bags: Sequence[Bag], common: frozenset[str]) -> Ranker:
     for _ in range(ROUNDS):
         labels = np.zeros(len(rows), dtype=bool)
         weights = np.ones(len(rows))
-        for (_, given), start, end in zip(bags, starts, starts[1:], strict=False):
+        for (_, given), start, end in zip(bags, starts[:-1], starts[1:], strict=True):
             if given:
                 best = start + int(np.argmax(scores[start:end]))
                 weights[start:end] = 0.3
@@ -137,9 +138,9 @@ TAKEN = frozenset(("OFFER_INTENT", "REQ_MORE", "CONFIRM", "REQUEST", "NOTIFY_SUC
 def acceptances(
     turns: Sequence[Exchange], flows: Mapping[str, Flow], common: frozenset[str]
 ) -> list[tuple[tuple[str, ...], bool]]:
-    """Turns after an offer or a read-back; what the assistant did next tells whether it was taken."""
+    """Turns after an offer or a read-back; what the assistant did next tells if it was taken."""
     rows = []
-    for turn, following in zip(turns, turns[1:], strict=False):
+    for turn, following in pairwise(turns):
         acts = {act for frame in turn.system for act, _, _ in frame.acts}
         if following.dialogue != turn.dialogue or not acts & {"OFFER", "CONFIRM", "INFORM"}:
             continue

@@ -153,10 +153,10 @@ def candidates(moment: Moment, name: str) -> list[Candidate]:
         found = {(item.value, item.start, item.end): "read" for item in said}
         found = found or {("yes", 0, 0): "guess"}
     else:
-        for how in (False, True):
-            for item in moment.find(slot, wanted=how):
+        for loose in (False, True):
+            for item in moment.find(slot, wanted=loose):
                 place = (item.value, item.start, item.end)
-                found.setdefault(place, "loose" if how else "strict")
+                found.setdefault(place, "loose" if loose else "strict")
     result = []
     for (value, start, end), how in found.items():
         spoken = moment.text[start:end].strip(" .,!?")
