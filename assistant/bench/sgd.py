@@ -30,7 +30,7 @@ from assistant.bench.sgd_rank import (
     learn,
     learn_acceptance,
 )
-from assistant.bench.sgd_score import Tally
+from assistant.bench.sgd_score import Tally, origins
 from assistant.bench.sgd_track import Asking, Skills, Tracker
 from assistant.config import Config
 from assistant.errors import InputError
@@ -180,6 +180,8 @@ def report(
         decide = _deciding(gate, Watcher(data.schema, by_family(data.guessed, data.schema)))
         rules = follow(data.turns, data.schema, skills, gate=decide)
         result |= rules.figures() | {"slot_f1_rules": rules.figures()["slot_f1"]}
+        given = origins(data.turns)
+        result |= {f"given_{name}": count for name, count in sorted(given.items())}
         result |= {f"right_{name}": count for name, count in sorted(rules.sources.items())}
         if model:
             from assistant.bench.sgd_model import asked

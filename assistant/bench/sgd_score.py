@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from assistant.bench.sgd_data import Frame
+from assistant.bench.sgd_data import Exchange, Frame
 from assistant.bench.sgd_slots import NOW, TYPED
 from assistant.mind.dialogue import Filled
 from assistant.mind.flows import Flow, Slot
@@ -46,6 +46,27 @@ def resolved(kind: str, text: str) -> str:
     language = "zh" if is_cjk(text) else "en"
     found = read(Slot("", kind), text, language, NOW, wanted=True)
     return found[0].value if found else text
+
+
+def origins(turns: Iterable[Exchange]) -> Counter[str]:
+    """Where the values that are newly given come from, by the annotation."""
+    found: Counter[str] = Counter()
+    dialogue, named = "", set[tuple[str, str]]()
+    for turn in turns:
+        if turn.dialogue != dialogue:
+            dialogue, named = turn.dialogue, set()
+        named |= {
+            (frame.service, value)
+            for frame in turn.system
+            for _, _, values in frame.acts
+            for value in values
+        }
+        for frame in turn.user:
+            for name in frame.given:
+                informed = _source(frame, name) == "said"
+                offered = any((frame.service, value) in named for value in frame.state[name])
+                found["said" if informed else "offered" if offered else "carried"] += 1
+    return found
 
 
 @dataclass(slots=True)

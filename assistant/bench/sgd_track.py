@@ -6,8 +6,9 @@ values are not looked at.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from assistant.bench.sgd_data import Exchange
@@ -21,7 +22,7 @@ from assistant.bench.sgd_slots import (
     informable,
 )
 from assistant.mind.dialogue import Filled, Task, fill
-from assistant.mind.flows import Flow
+from assistant.mind.flows import Flow, Slot
 
 TAKE = -1.0
 """score from which a candidate is a value"""
@@ -41,6 +42,15 @@ class Asking(Protocol):
         values: Mapping[str, Filled],
         unsure: Mapping[str, float],
     ) -> dict[str, Filled]: ...
+
+
+PLACE = re.compile(r"\b(?:city|town|area|location)\b", re.I)
+"""a slot whose description says this can be "there" """
+NOT_THERE = re.compile(r"\b(?:origin\w*|leav\w+|from|pick ?up)\b", re.I)
+"""unless it is where one comes from"""
+THERE = re.compile(
+    r"\b(?:there|nearby|around|near|that (?:area|city|town|place)|the area|same)\b", re.I
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +84,7 @@ class Tracker:
         """New values, and slots whose best candidate was nearly one, with its score."""
         offered = self._taken(moment)
         said, unsure = self._said(moment)
-        return {**offered, **said}, unsure
+        return {**self._there(moment), **offered, **said}, unsure
 
     def _said(self, moment: Moment) -> tuple[dict[str, Filled], dict[str, float]]:
         ranked: list[tuple[float, str, Candidate]] = []
@@ -95,6 +105,18 @@ class Tracker:
             elif score > UNSURE or name in moment.wanted:
                 unsure.setdefault(name, score)
         return values, unsure
+
+    def _there(self, moment: Moment) -> dict[str, Filled]:
+        """ "Find a hotel there": a task that begins takes the place of the last one."""
+        if moment.service in self.tasks or not THERE.search(moment.text):
+            return {}
+        open_ = [name for name in informable(moment.flow) if _is_place(moment.flow.slots[name])]
+        for service in reversed(self.tasks):
+            flow = self.flows[service]
+            for name, value in self.tasks[service].slots.items():
+                if PLACE.search(_meaning(flow.slots[name])) and open_:
+                    return dict.fromkeys(open_, replace(value, turn=self.turn))
+        return {}
 
     def _taken(self, moment: Moment) -> dict[str, Filled]:
         """What the assistant offered or read back, if the user takes it."""
@@ -118,10 +140,19 @@ class Tracker:
 
     def keep(self, service: str, values: Mapping[str, Filled]) -> None:
         """Into the task, key by key, as the product does it (M2)."""
-        task = self.tasks.get(service) or Task(self.flows[service].id, "")
+        task = self.tasks.pop(service, None) or Task(self.flows[service].id, "")
         self.tasks[service] = fill(task, values)
         table = self.memory.filled.setdefault(service, {})
         table.update({name: value.spoken for name, value in values.items()})
+
+
+def _meaning(slot: Slot) -> str:
+    return " ".join(slot.words.get("en", ())) if slot.type == "name" else ""
+
+
+def _is_place(slot: Slot) -> bool:
+    meaning = _meaning(slot)
+    return bool(PLACE.search(meaning)) and not NOT_THERE.search(meaning)
 
 
 def _bookable(flow: Flow) -> set[str]:
