@@ -15,9 +15,10 @@ from assistant.app import Chat, Source, Talk, file_source
 from assistant.config import Config
 from assistant.console import Console, loading
 from assistant.speakable import language_of
-from assistant.wording import words
 
 COMMANDS = ":state, :why, :trail, :undo and :quit"
+UNDO = "undo that"
+"""what :undo says for you"""
 MAX_CHARACTERS = 2000
 """of a typed line: two minutes of speech, and within every context"""
 
@@ -80,9 +81,7 @@ def _colon(line: str, session: Chat, *, as_json: bool) -> None:
     elif line == ":trail":
         click.echo(" | ".join(state.dialogue.trail))
     elif line == ":undo":
-        after = session.mind.turns.roll_back()
-        what = words("nothing_to_undo") if after is None else words("rolled_back")
-        click.echo(json.dumps({"event": "undo", "done": after is not None}) if as_json else what)
+        session.ask(UNDO, "en")
     else:
         click.echo(f"{line}: unknown command; there are {COMMANDS}", err=True)
 

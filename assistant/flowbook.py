@@ -98,7 +98,7 @@ def read_common(path: Path) -> tuple[dict[str, Words] | None, list[Fault]]:
     reader = _Reader(source, None)
     reader.languages = tuple({str(key): None for one in source.data.values() for key in one})
     found = {
-        name: reader.patterns((name,), plain=name == "smalltalk") for name in list(source.data)
+        name: reader.patterns((name,), plain=name in ("smalltalk", "remark")) for name in list(source.data)
     }
     return (None if source.faults else found), source.faults
 

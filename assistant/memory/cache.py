@@ -155,9 +155,11 @@ class Conversation:
                 return None
             else:
                 target, self._back = self._past[place], self._back + 1
+            self._entries = self._entries[:-1]  # what was said is taken back as well
             before = self._state
             # What was carried out stays carried out: only its own inverse takes that back.
-            tasks = replace(target.dialogue, done=before.dialogue.done)
+            # No question comes alive again: its answer belongs to a moment that is over.
+            tasks = replace(target.dialogue, task=None, queue=(), done=before.dialogue.done)
             self._state = replace(target, version=before.version + 1, dialogue=tasks)
             self._known = self._guessed()
             return self._state, submit(before, self._state)

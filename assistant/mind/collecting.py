@@ -6,9 +6,18 @@ import re
 from dataclasses import replace
 
 from assistant.mind.dialogue import CONFIRM, Task, frozen
-from assistant.mind.filling import Read, covered, filled, ordinal, read_slots, until
+from assistant.mind.filling import (
+    Read,
+    covered,
+    distinct,
+    filled,
+    ordinal,
+    read_slots,
+    renamed,
+    until,
+)
 from assistant.mind.intents import Match, matches
-from assistant.mind.opening import MOSTLY, TYPED, asks, is_command, resumed, undo_done
+from assistant.mind.opening import MOSTLY, TYPED, asks, is_command, resumed
 from assistant.mind.recall import recalled
 from assistant.mind.steps import advance, backed, begin, run
 from assistant.mind.view import Decision, View
@@ -16,6 +25,10 @@ from assistant.mind.view import Decision, View
 CONTINUE = 0.35
 DETACH = 0.65
 """Between these the gate is unsure."""
+IN_PASSING = 0.3
+"""share of the words below which a value stands in a sentence about something more"""
+_ASKS_BACK = re.compile(r"[?？]|(?:没错|对|是)吧")
+"""a yes that is a question"""
 _ADDRESSES = re.compile(r"\b(?:me|us)\b|我")
 """in a cue: said to the assistant, not told about ("remind me", "提醒我")"""
 
@@ -44,7 +57,9 @@ def _command(view: View, task: Task) -> Decision | None:
                 task, slots=task.earlier[-1], earlier=task.earlier[:-1], touched=view.stamp
             )
             return advance(view, back, ("undo: the slots before",), act="undone")
-        return undo_done(view)
+        dialogue = replace(view.dialogue, task=None, queue=())
+        why = ("undo: nothing was changed yet",)
+        return Decision("cancelled", dialogue, task.name, True, task.slots, why, task=task)
     return None
 
 
@@ -76,6 +91,8 @@ def _labelled(view: View, task: Task) -> Decision | None:
     start = view.common.without_fillers(view.plain)
     if not any(start.startswith(label.lower()) for label in labels):
         return None
+    if asks(view) and ":" not in view.text and "：" not in view.text:
+        return None  # "why do you need a reason"
     found = read_slots(view, [slot], [slot.name])
     if not found.sure:
         return None
@@ -111,7 +128,11 @@ def _confirmation(view: View, task: Task) -> Decision | None:
     changes = _changes(view, task)
     if changes:
         return advance(view, filled(view, task, changes), ("changed before the yes",))
-    if words.whole("yes", text) and "?" not in text:  # a yes and nothing else: fail closed
+    if words.whole("yes", text) and not _ASKS_BACK.search(view.text):
+        # A yes and nothing else, to a question that was just asked: fail closed.
+        if task.stale and view.intent(task).risk != "low":
+            why = ("a yes, but something else was talked of: asked again",)
+            return advance(view, replace(task, stale=False, touched=view.stamp), why)
         return run(view, task, ("the user said yes",), confirmed=True)
     if words.whole("no", text) or (words.starts("no", text) and not matches(view)):
         dialogue = replace(view.dialogue, task=None, queue=())
@@ -128,9 +149,10 @@ def _changes(view: View, task: Task) -> Read:
     loose = [slot.name for slot in slots if said and slot.type in TYPED]
     found = read_slots(view, [slot for slot in slots if slot.type != "text"], loose)
     found = until(view, task, found) if said else found
+    sure = {**found.sure, **(renamed(view, slots) if said else {})}
     news = {
         name: value
-        for name, value in found.sure.items()
+        for name, value in sure.items()
         if name not in task.slots or task.slots[name].value != value.value
     }
     return Read(news, found.maybe if said else {}, found.spans)
@@ -179,11 +201,17 @@ def _answered(view: View, task: Task) -> Decision | None:
     chosen = ordinal(view, {name: of for name, of in task.offered.items() if name == task.asked})
     if chosen:
         return advance(view, filled(view, task, Read(chosen, {})), ("one of those named",))
+    several = distinct(view, slot)
+    if len(several) > 1 and not asks(view):
+        again = replace(task, offered=frozen({slot.name: several}), touched=view.stamp)
+        return advance(view, again, (f"{' or '.join(several)}: which one?",))
     slots = [slot] if free else [flow.slots[name] for name in intent.slots]
     found = read_slots(view, slots, [task.asked])
     if not _answers(view, task, found):
         return None
     kept = filled(view, task, found)
+    if slot.type not in ("text", "flag") and covered(view, found) < IN_PASSING:
+        kept = replace(kept, changed=True)  # picked out of a sentence: read back before it counts
     if task.asked in intent.offer and task.asked not in kept.slots:
         kept = _without_offer(kept, view)
     values = ", ".join(f"{name} = {one.value}" for name, one in found.sure.items())
@@ -192,7 +220,8 @@ def _answered(view: View, task: Task) -> Decision | None:
 
 def _answers(view: View, task: Task, found: Read) -> bool:
     """The values found are what the words are for: not a question, not a chance likeness."""
-    if not found or (asks(view) and task.asked not in found.sure):
+    suggests = view.common.starts("suggestion", view.plain) > 0
+    if not found or (asks(view) and not (suggests and task.asked in found.sure)):
         return False
     if any(view.common.whole(name, view.plain) for name in ("yes", "thanks", "no")):
         return view.flow(task).slots[task.asked].type == "flag"
@@ -238,6 +267,6 @@ def _unclear(view: View, task: Task) -> Decision:
         )  # fmt: skip
     why = "no rule" if detach is None else f"gate {detach:.2f}"
     unsure = detach is not None and CONTINUE <= detach < DETACH and task.asked != CONFIRM
-    return Decision(
-        "model", view.dialogue, why=(f"{why}: the task waits",), task=task, unsure=unsure
-    )
+    waits = replace(task, stale=True) if task.asked == CONFIRM else task
+    dialogue = replace(view.dialogue, task=waits)
+    return Decision("model", dialogue, why=(f"{why}: the task waits",), task=waits, unsure=unsure)

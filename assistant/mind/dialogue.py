@@ -60,6 +60,8 @@ class Task:
     """the slots before each change, newest last ("undo that")"""
     changed: bool = False
     """a value was changed after it had been given: a write is read back first"""
+    stale: bool = False
+    """something else was talked of since a yes was asked for: it is asked for again"""
     touched: float = 0.0
     """when it was last worked on, seconds since the epoch (TTL)"""
 
@@ -147,6 +149,7 @@ def _task(data: Mapping[str, Any]) -> Task:
         maybe=_filled(data.get("maybe", {})),
         earlier=tuple(_filled(item) for item in data.get("earlier", ())),
         changed=bool(data.get("changed", False)),
+        stale=bool(data.get("stale", False)),
         touched=float(data.get("touched", 0.0)),
     )
 

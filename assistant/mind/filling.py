@@ -20,6 +20,13 @@ ORDER = (
     "flag", "name", "text",
 )  # fmt: skip
 """Of two types that claim the same words, the earlier one gets them."""
+_NOT = re.compile(
+    r"(?:\b(?:not|except|but|instead of|rather than)\s+(?:the |on |at |in |for |room )*"
+    r"|不要|不是|除了|别订?)$",
+    re.I,
+)
+"""before a value: it is the one not meant"""
+_BECOMES = r"(?:should be|is now|becomes|to|is|was|=|:|：|改成|改为|换成|应该是|是)"
 _TO = re.compile(r"(?:\b(?:to|into|it)|[成到为])\s*(?:room\s*)?$", re.I)
 _UNTIL = re.compile(r"\b(?:until|till|til)\b|(?:延长|推迟)?到", re.I)
 _SPAN = re.compile(r"\w\s*(?:\b(?:to|till|til|until|and)\b|[-–—到至])\s*\w", re.I)
@@ -55,16 +62,29 @@ def slots_of(view: View, intent: Intent) -> list[Slot]:
 
 
 def read_slots(
-    view: View, slots: Sequence[Slot], wanted: Iterable[str] = (), *, free: bool = False
+    view: View,
+    slots: Sequence[Slot],
+    wanted: Iterable[str] = (),
+    *,
+    free: bool = False,
+    needed: Iterable[str] = (),
 ) -> Read:
-    """Values for all slots. `free`: text slots are read although nobody asked for them."""
-    asked = frozenset(wanted)
+    """Values for all slots. `free`: text slots are read although nobody asked for them.
+
+    `needed`: slots whose bare number counts; others need their word beside it ("for 8 people").
+    """
+    asked, needed = frozenset(wanted), frozenset(needed)
     claims: list[tuple[tuple[int, ...], Slot, Found]] = []
     for slot in slots:
         bare = slot.name in asked
         if slot.type == "text" and not (bare or free):
             continue
         for place, found in enumerate(_values(view, slot, wanted=bare)):
+            if slot.type != "text" and _refused(view, slot, found):
+                continue
+            foreign = slot.type == "number" and not bare and slot.name not in needed
+            if foreign and not _counts(view, slot, found):
+                continue
             rank = (not bare or slot.type == "text", ORDER.index(slot.type), place)
             claims.append((tuple(map(int, rank)), slot, found))
     sure: dict[str, Filled] = {}
@@ -82,6 +102,47 @@ def read_slots(
 
 def _values(view: View, slot: Slot, *, wanted: bool) -> list[Found]:
     return read(slot, view.text, view.language, view.now, view.choices(slot), wanted=wanted)
+
+
+def _refused(view: View, slot: Slot, found: Found) -> bool:
+    """ "Not A302", "but not today", "anything but ten": named only to be ruled out."""
+    return slot.type != "flag" and _NOT.search(view.text[: found.start]) is not None
+
+
+def _counts(view: View, slot: Slot, found: Found) -> bool:
+    """The number's own word stands beside it: "8 people", "people: 8", "八个人"; or "for 8"."""
+    after, before = view.text[found.end : found.end + 12], view.text[: found.start]
+    names = of(slot.words, view.language)
+    near = f"{before[-12:]} \x00 {after}".lower()
+    return any(name.lower() in near for name in names) or (
+        re.search(r"\bfor\s+$", before, re.I) is not None
+        and re.match(r"\s*(?:$|[.,!?]|(?:on|at|in|from|tomorrow|today|next|with|please)\b)", after)
+        is not None
+    )
+
+
+def distinct(view: View, slot: Slot) -> tuple[str, ...]:
+    """Different values named side by side for one slot: "A302 or B105"."""
+    if slot.type not in ("choice", "code"):
+        return ()
+    found = [
+        one for one in _values(view, slot, wanted=True)
+        if one.sure >= SURE and not _refused(view, slot, one)
+    ]  # fmt: skip
+    return tuple(dict.fromkeys(one.value for one in sorted(found, key=lambda one: one.start)))
+
+
+def renamed(view: View, slots: Sequence[Slot]) -> dict[str, Filled]:
+    """ "Change the reason to airport": a field of free text, named, with its new value."""
+    found = {}
+    for slot in slots:
+        if slot.type not in ("text", "name"):
+            continue
+        names = "|".join(re.escape(word) for word in (*of(slot.words, view.language), slot.name))
+        match = re.search(rf"(?:{names})\s*(?:{_BECOMES})\s*(?P<new>.+)$", view.text, re.I)
+        if match and (new := match["new"].strip(" .。!！,，")):
+            found[slot.name] = Filled(new, new, view.turn)
+    return found
 
 
 def _overlaps(found: Found, spans: Iterable[tuple[int, int]]) -> bool:
@@ -132,9 +193,12 @@ def _is_goal(view: View, value: Filled) -> bool:
 
 def covered(view: View, found: Read) -> float:
     """The share of the words that are values, 0 to 1."""
-    letters = sum(char.isalnum() for char in view.text)
+    telling = view.plain
+    for name in ("opener", "filler", "polite"):
+        telling = view.common.without(name, telling)
+    letters = sum(char.isalnum() for char in telling)
     inside = sum(char.isalnum() for start, end in found.spans for char in view.text[start:end])
-    return inside / letters if letters else 0.0
+    return min(1.0, inside / letters) if letters else float(bool(inside))
 
 
 def begun(view: View, intent: Intent, cue: str, *, left: bool = True) -> Read:
@@ -144,7 +208,8 @@ def begun(view: View, intent: Intent, cue: str, *, left: bool = True) -> Read:
     """
     slots = slots_of(view, intent)
     loose = [slot.name for slot in slots if slot.type == "time_range" and _spans_time(view)]
-    found = read_slots(view, slots, loose)
+    needed = intent.slots if intent.kind == "read" else intent.required
+    found = read_slots(view, slots, loose, needed=needed)
     sure, maybe = dict(found.sure), dict(found.maybe)
     for slot in slots:
         if slot.type == "text" and slot.name not in sure:
@@ -201,19 +266,23 @@ def _rest(view: View, intent: Intent, found: Read, cue: str) -> str:
     flow = view.book.flows[intent.flow]
     nouns = of(flow.nouns, view.language)
     taken = [cue] if "*" not in cue else cue.split("*")
-    for words in (*taken, *(sorted(nouns, key=len, reverse=True))):
-        text = _cut(text, words.strip(), view)
-    pieces = [_trimmed(piece, view.language) for piece in text.split("\x00")]
-    return max(pieces, key=len, default="")
+    for number, words in enumerate((*taken, *sorted(nouns, key=len, reverse=True))):
+        text = _cut(text, words.strip(), view, "\x00" if number else "\x01")
+    before, _, after = text.partition("\x01")
+    for part in (after, before):
+        pieces = [_trimmed(piece, view.language) for piece in re.split("[\x00\x01]", part)]
+        if any(pieces):
+            return next(piece for piece in pieces if piece)
+    return ""
 
 
-def _cut(text: str, words: str, view: View) -> str:
+def _cut(text: str, words: str, view: View, mark: str) -> str:
     """Take out the first place of a pattern from the raw text."""
     if not words:
         return text
     nouns = of({}, view.language)
     body = compiled(words, view.language, nouns).pattern
-    return re.sub(body, " \x00 ", text, count=1, flags=re.I)
+    return re.sub(body, f" {mark} ", text, count=1, flags=re.I)
 
 
 def _trimmed(text: str, language: str) -> str:
@@ -318,11 +387,20 @@ def until(view: View, task: Task, found: Read) -> Read:
     return found
 
 
+def _same_money(old: Filled | None, new: Filled) -> Filled:
+    """ "50 euros", "no, 55": euros still."""
+    unit = re.fullmatch(r"[\d.]+ ([A-Z]{3})", old.value) if old else None
+    if unit and re.fullmatch(r"[\d.]+", new.value):
+        return replace(new, value=f"{new.value} {unit[1]}")
+    return new
+
+
 def filled(view: View, task: Task, found: Read) -> Task:
     """The task with what was said; what was there before is kept for "undo that"."""
+    sure = {name: _same_money(task.slots.get(name), one) for name, one in found.sure.items()}
     news = {
         name: value
-        for name, value in found.sure.items()
+        for name, value in sure.items()
         if name not in task.slots or task.slots[name].value != value.value
     }
     overwritten = [name for name in news if name in task.slots]

@@ -46,7 +46,7 @@ class Scene:
 
 Index = Mapping[str, tuple[tuple[str, float], ...]]
 """term → (flow, weight); a term that many flows share weighs less"""
-_INDEXES: dict[tuple[int, ...], tuple[tuple[Flow, ...], Index]] = {}
+_INDEXES: dict[tuple[str, frozenset[int]], tuple[tuple[Flow, ...], Index]] = {}
 
 
 def terms(text: str) -> list[str]:
@@ -82,7 +82,7 @@ def flow_texts(flow: Flow, language: str) -> Iterator[str]:
 
 def _index(flows: tuple[Flow, ...], language: str) -> Index:
     """The flows' words, made once for each set of flows."""
-    key = (hash(language), *map(id, flows))
+    key = (language, frozenset(map(id, flows)))  # whichever of them is under way
     if key not in _INDEXES:
         if len(_INDEXES) >= KEPT:
             _INDEXES.clear()

@@ -24,6 +24,7 @@ _ASKED = re.compile(
 """A question that begins so asks about a deed, it does not ask for one."""
 _THEN_ASKED = re.compile(r"\s*(?:(?:what|when|which|who|whom|whose|where|why)\b|什么|几|哪|谁)")
 """ "Remind me what …": so does one that goes on so."""
+_ASKED_ZH = re.compile(r"怎么|如何|为什么|老板让|谁|本来|差点")
 _PAST_ZH = re.compile(r"^(?:了|过)")
 PHRASE = 3
 OPENS = 4
@@ -95,10 +96,12 @@ def _named(view: View) -> frozenset[str]:
             ]
             for flow in view.book.flows.values()
         }
+        # "hotel room", "room for improvement": nobody's business
+        found[""] = [(hit.start, hit.end) for hit in view.common.places("foreign", view.plain)]
         view.memo[key] = frozenset(
             name
             for name, spans in found.items()
-            if any(not _inside(span, name, found) for span in spans)
+            if name and any(not _inside(span, name, found) for span in spans)
         )
     names: frozenset[str] = view.memo[key]
     return names
@@ -107,7 +110,7 @@ def _named(view: View) -> frozenset[str]:
 def _inside(span: tuple[int, int], name: str, found: dict[str, list[tuple[int, int]]]) -> bool:
     start, end = span
     return any(
-        other[0] <= start and end <= other[1] and other != span
+        other[0] <= start and end <= other[1] and (other != span or not flow)
         for flow, spans in found.items()
         if flow != name
         for other in spans
@@ -131,6 +134,8 @@ def _places(
 def _asked_about(view: View, hit: Hit) -> bool:
     """ "Did you order toner?", "remind me what you said": a question about it."""
     recall = view.common.places("recall", view.plain)
+    if view.language == "zh" and _ASKED_ZH.search(view.plain[view.clause(hit.start) : hit.start]):
+        return True
     if _THEN_ASKED.match(view.plain[hit.end :]):
         return True
     return _ASKED.match(view.plain[view.clause(hit.start) : hit.start]) is not None or any(

@@ -36,8 +36,8 @@ class Cue:
 class Grammar:
     """How a name and its value stand together in one language."""
 
-    after: re.Pattern[str]
-    """from the end of the name to the value"""
+    after: tuple[re.Pattern[str], re.Pattern[str]]
+    """from the end of the name to the value: at once, and over what the name belongs to"""
     here: re.Pattern[str]
     """the same over the end of a sentence: "my password? It's " """
     before: re.Pattern[str]
@@ -92,15 +92,20 @@ def grammars() -> tuple[Grammar, Grammar]:
 
 
 def _english(en: dict[str, list[str]]) -> Grammar:
-    gap = rf"(?:[ ,]+{either(en['gap'])}(?![a-z])(?: [a-z'-]+){{0,6}}?)?(?:,[^,.;!?0-9]{{1,40}},)?"
+    gap = rf"[ ,]+{either(en['gap'])}(?![a-z])(?: [a-z'-]+){{0,6}}?"
+    aside = r",[^,.;!?0-9]{1,40},"
+    gap = rf"(?:{gap}(?:{aside})?|{aside})"
     signs = [one for one in en["links"] if not one[-1].isalpha() and one[-1] not in ")s"]
     names = [one for one in en["links"] if one not in signs]
-    link = rf"[\s,]*(?:(?<![a-z0-9']){either(names)}(?![a-z0-9'])|'?s(?![a-z])|{either(signs)})"
+    direct, link = (_link(names + more, signs) for more in (en["uses"], []))
     lead = rf"(?:[\s,]*{word(en['leads'])})*"
     owner = rf"(?:{either(en['owner'])}\s+)?(?:{either(en['new'])}\s+)*(?:[a-z-]+\s+)?"
     degree, state, tail = (either(en[name]) for name in ("degrees", "states", "tails"))
     return Grammar(
-        after=re.compile(rf"{gap}{link}{lead}[\s,:=]*"),
+        after=(
+            re.compile(rf"{direct}{lead}[\s,:=]*"),
+            re.compile(rf"{gap}{link}{lead}[\s,:=]*"),
+        ),
         here=re.compile(rf"[^.!?。\n]{{0,40}}[.!?]\s+{either(en['here'])}(?![a-z]){lead}[\s,:]*"),
         before=re.compile(rf"\s*(?<![a-z]){either(en['for_it'])}\s+{owner}$"),
         lead=re.compile(rf"{lead}[\s,:=]*"),
@@ -113,10 +118,19 @@ def _english(en: dict[str, list[str]]) -> Grammar:
     )
 
 
+def _link(names: list[str], signs: list[str]) -> str:
+    """What comes right before a value, with the blanks before it."""
+    whole = rf"(?<![a-z0-9']){either(names)}(?![a-z0-9'])"
+    return rf"[\s,]*(?:{whole}|'?s(?![a-z])|{either(signs)})"
+
+
 def _chinese(zh: dict[str, list[str]]) -> Grammar:
     lead = rf"(?:[\s,]*{either(zh['leads'])})*[\s,:=]*"
     return Grammar(
-        after=re.compile(rf"{either(zh['gap'])}[\s,]*{either(zh['links'])}{lead}"),
+        after=(
+            re.compile(rf"[\s,]*{either(zh['links'])}{lead}"),
+            re.compile(rf"{either(zh['gap'])}[\s,]*{either(zh['links'])}{lead}"),
+        ),
         here=re.compile(rf"[^.!?。\n]{{0,20}}[.!?。]\s*{either(zh['here'])}{lead}"),
         before=re.compile(
             rf"\s*{either(zh['for_it'])}\s*{either(zh['owner'])}?[^是为,.!?。]{{0,5}}$"
@@ -169,7 +183,7 @@ CODE = re.compile(
 SPELLED = re.compile(rf"{SINGLE}\.?(?:[\s,.\-]{{1,3}}(?:{SINGLE}|{SIGN}))+")
 NUMERAL = re.compile(
     rf"(?P<digits>[0-9]+)|(?P<word>(?<![a-z]){NUMBER}(?![a-z]))|(?P<zh>{ZH_DIGIT})|"
-    rf"(?P<times>(?<![a-z]){either(_SPELLING['repeats'])}(?![a-z]))|(?P<letter>(?<![a-z0-9'])[a-z](?![a-z0-9']))"
+    rf"(?P<times>(?<![a-z]){either(_SPELLING['repeats'])}(?![a-z]))|(?P<letter>(?<![a-z'])[a-z](?![a-z0-9']))"
 )
 
 

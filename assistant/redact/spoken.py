@@ -36,6 +36,7 @@ _STRONG = re.compile(
     r"[a-z][0-9]|[0-9][a-z](?<![0-9]s)|[0-9]{3}|[a-z0-9][@$%^&*_#!=+~][a-z0-9@$%^&*#!]|(?<![a-z])[a-z] [a-z] [a-z](?![a-z])"
 )
 """in plain text: what no ordinary word looks like"""
+_REDACTED = re.compile(either(rf"\[{cue.gives.lower()}\]" for cue in cues()))
 _WORD = re.compile(rf"[a-z0-9']+|[{CJK}]")
 _SENTENCE = r"[.!?;](?=[\"')\]]*(?:\s|$))|[!?;](?=[\u4e00-\u9fff])|[。\n]"
 _SENTENCE_END = re.compile(_SENTENCE)
@@ -52,7 +53,7 @@ def spoken(low: str, text: str) -> list[Span]:
     for cue in cues():
         if not any(hint in low for hint in cue.hints):
             continue
-        masked = masked or SPELLED.sub(lambda match: match[0].translate(_MASK), low)
+        masked = masked or _masked(low)
         for noun in cue.noun.finditer(masked):
             if any(span.start < noun.end() and noun.start() < span.end for span in spans):
                 continue  # part of a secret already, or of a longer name
@@ -60,12 +61,18 @@ def spoken(low: str, text: str) -> list[Span]:
     return spans
 
 
+def _masked(low: str) -> str:
+    """As long, without the stops between what is spelled and the words of what is redacted."""
+    low = _REDACTED.sub(lambda match: "[" + "_" * (len(match[0]) - 2) + "]", low)
+    return SPELLED.sub(lambda match: match[0].translate(_MASK), low)
+
+
 def answered(low: str, after: str) -> list[Span]:
     """The secret that was asked for just before, or that the last words broke off at."""
     cue = _wanted(after)
     if cue is None:
         return []
-    masked = SPELLED.sub(lambda match: match[0].translate(_MASK), low)
+    masked = _masked(low)
     if cue.least:
         runs = [one for one in CODE.finditer(masked) if digits_in(one.group()) >= cue.least]
         return [Span(*_trimmed(masked, *one.span()), cue.gives) for one in runs]
@@ -88,8 +95,9 @@ def _wanted(after: str) -> Cue | None:
             continue
         for noun in reversed(list(cue.noun.finditer(after))):
             open_end = any(
-                (match := grammar.after.match(after, noun.end())) and match.end() >= len(after) - 1
+                (match := way.match(after, noun.end())) and match.end() >= len(after) - 1
                 for grammar in grammars()
+                for way in grammar.after
             )
             if (open_end or _asking().search(after)) and not _other_code(cue, after, noun.start()):
                 return cue
@@ -114,15 +122,18 @@ class _Reader:
             found = self._corrected(found[1])
 
     def _forward(self, start: int, end: int) -> _Words | None:
+        linked = False
         for grammar in grammars():
-            match = grammar.after.match(self._low, end)
-            if match and (found := self._value(match.end())):
-                return found
+            for way in grammar.after:
+                match = way.match(self._low, end)
+                if match and (found := self._value(match.end())):
+                    return found
+                linked = linked or (match is not None and way is grammar.after[0])
         for grammar in grammars():
             match = grammar.here.match(self._low, end)
             if match and (found := self._value(match.end(), doubtful=True)):
                 return found
-        return self._adjacent(start, end)
+        return None if linked else self._adjacent(start, end)
 
     def _adjacent(self, start: int, end: int) -> _Words | None:
         """ "password hunter2", 密码1234: no word between the two."""
@@ -245,10 +256,10 @@ class _Reader:
 
     def _corrected(self, end: int) -> _Words | None:
         """ "4711, no, 4712": both."""
-        if self._cue.said not in ("code", "bare"):
-            return None
-        match = _correction().match(self._low, end)
-        return self._code(match.end()) if match else None
+        match = _others().match(self._low, end)
+        if match is None and self._cue.said in ("code", "bare"):
+            match = _correction().match(self._low, end)
+        return self._value(match.end()) if match else None
 
 
 # ── where a value ends, and what is none ──
@@ -380,6 +391,11 @@ def _reverse_end() -> re.Pattern[str]:
 def _correction() -> re.Pattern[str]:
     words = table()["asked"]["corrections"]
     return re.compile(rf"[\s,.]*(?:(?:{either(words)})[\s,.]*)+")
+
+
+@cache
+def _others() -> re.Pattern[str]:
+    return re.compile(rf"[\s,.;]*{either(table()['asked']['others'])}")
 
 
 @cache

@@ -1,0 +1,166 @@
+"""The engines of retrieval: texts to vectors, and a second look at what was found.
+
+Missing weights are no error: whoever asks is told once, in a log line, and gets None. They know
+nothing of the index. Everything here is for a background thread, never for the answer path.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assistant.errors import AssistantError, ModelError
+from assistant.workers import Lock
+
+log = logging.getLogger(__name__)
+
+Floats = NDArray[np.float32]
+Find = Callable[[str, str], Path]
+"""where the weights of a name and kind are"""
+
+ENGLISH = "bge-small-en"
+MULTILINGUAL = "multilingual-e5-small"
+RERANKER = "ms-marco-minilm"
+MAX_TOKENS = 160
+BATCH = 8
+INSTRUCTION = ""
+"""BGE's "Represent this sentence …" made short questions worse by a point; see bench recall."""
+
+
+class TextEncoder(Protocol):
+    """Texts to unit vectors (float32, one row a text): their products are cosines."""
+
+    @property
+    def name(self) -> str:
+        """Whose vectors these are: those of different encoders cannot be compared."""
+        ...
+
+    def passages(self, texts: Sequence[str]) -> Floats: ...
+
+    def query(self, text: str) -> Floats: ...
+
+
+class Reranker(Protocol):
+    """Reads question and text together."""
+
+    def scores(self, question: str, texts: Sequence[str]) -> Floats:
+        """One number a text, higher is better; not comparable between questions."""
+        ...
+
+
+class _Network:
+    """A BERT in ONNX with its tokenizer.json next to it."""
+
+    def __init__(self, folder: Path, threads: int) -> None:
+        """Raises ModelError."""
+        import onnxruntime
+        from tokenizers import Tokenizer
+
+        options = onnxruntime.SessionOptions()
+        options.inter_op_num_threads = 1
+        options.intra_op_num_threads = threads
+        options.log_severity_level = 3
+        # Idle threads that spin would take the processor from whoever is speaking.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        try:
+            self._session: Any = onnxruntime.InferenceSession(
+                str(folder / "model.onnx"), options, providers=["CPUExecutionProvider"]
+            )
+            self._tokenizer: Any = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        except Exception as error:  # both libraries raise their own, bare Exceptions among them
+            raise ModelError(
+                f"{folder} cannot be loaded ({error}). Run: run.py models verify"
+            ) from error
+        self._tokenizer.enable_truncation(MAX_TOKENS)
+        self._tokenizer.no_padding()
+
+    def run(self, items: Sequence[Any]) -> Floats:
+        """The first output's row of each item: what stands at [CLS]. Items of a length together."""
+        encoded = self._tokenizer.encode_batch(list(items))
+        order = sorted(range(len(encoded)), key=lambda n: len(encoded[n].ids))
+        rows: list[Any] = [None] * len(encoded)
+        for start in range(0, len(order), BATCH):
+            part = order[start : start + BATCH]
+            inputs = np.zeros((3, len(part), len(encoded[part[-1]].ids)), np.int64)
+            for line, number in enumerate(part):
+                one = encoded[number]
+                inputs[:, line, : len(one.ids)] = one.ids, one.attention_mask, one.type_ids
+            names = ("input_ids", "attention_mask", "token_type_ids")
+            output = self._session.run(None, dict(zip(names, inputs, strict=True)))[0]
+            for line, number in enumerate(part):
+                rows[number] = output[line] if output.ndim == 2 else output[line, 0]
+        return np.asarray(rows, np.float32)
+
+
+class BgeSmall:
+    """bge-small-en-v1.5, int8: 384 numbers from the [CLS] token."""
+
+    name = ENGLISH
+
+    def __init__(self, folder: Path, threads: int = 1) -> None:
+        self._network = _Network(folder, threads)
+
+    def passages(self, texts: Sequence[str]) -> Floats:
+        if not texts:
+            return np.zeros((0, 384), np.float32)
+        rows = self._network.run(texts)
+        return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+
+    def query(self, text: str) -> Floats:
+        return self.passages([INSTRUCTION + text])[0]
+
+
+class CrossEncoder:
+    """ms-marco-MiniLM-L-12-v2, int8, English."""
+
+    def __init__(self, folder: Path, threads: int = 1) -> None:
+        self._network = _Network(folder, threads)
+
+    def scores(self, question: str, texts: Sequence[str]) -> Floats:
+        if not texts:
+            return np.zeros(0, np.float32)
+        return self._network.run([(question, text) for text in texts])[:, 0]
+
+
+class Engines:
+    """The three engines, each loaded when it is first wanted. Safe to share between threads."""
+
+    def __init__(self, find: Find, threads: int = 1) -> None:
+        """`find(name, kind)` says where weights are, or raises ModelError."""
+        self._find = find
+        self._threads = threads
+        self._lock = Lock()
+        self._loaded: dict[str, Any] = {}
+
+    def encoder(self, language: str) -> TextEncoder | None:
+        """For texts of a language ("en", "zh", …); None when its weights are not there."""
+        if language.lower().startswith("en"):
+            return self._get(ENGLISH, "embed", lambda path: BgeSmall(path, self._threads))
+        return self._get(MULTILINGUAL, "embed", _load_e5)
+
+    def reranker(self, language: str) -> Reranker | None:
+        """There is one for English only."""
+        if not language.lower().startswith("en"):
+            return None
+        return self._get(RERANKER, "rerank", lambda path: CrossEncoder(path, self._threads))
+
+    def _get(self, name: str, kind: str, load: Callable[[Path], Any]) -> Any:
+        with self._lock:
+            if name not in self._loaded:
+                try:
+                    self._loaded[name] = load(self._find(name, kind))
+                except AssistantError as error:
+                    log.warning("memory is searched without %s: %s", name, error)
+                    self._loaded[name] = None
+            return self._loaded[name]
+
+
+def _load_e5(folder: Path) -> TextEncoder:
+    from assistant.memory.e5 import MultilingualE5
+
+    return MultilingualE5(folder / "model.bin")
