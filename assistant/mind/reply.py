@@ -8,9 +8,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
-from functools import partial
+from functools import cache, partial
 
 from assistant.mind.address import to_asker
+from assistant.mind.texts import prompts
+from assistant.wording import words
 
 MAX_SENTENCES = 2
 CLAUSE, SENTENCE, REST = "clause", "sentence", "rest"
@@ -80,14 +82,36 @@ def sentences(pieces: Iterable[str], language: str) -> Iterator[str]:
 
 
 def answer(pieces: Iterable[str], language: str, question: str) -> Iterator[str]:
-    """`sentences`, the first said to the one who asked; a question said back is left out."""
+    """`sentences`, the first said to the one who asked; a question said back is left out.
+
+    What the model claims to have done is not said: only rules do anything, and they say it.
+    """
     asked = _letters(question.replace("我", "你"))
     first = True
     for text in sentences(pieces, language):
         if first and text.endswith(("?", "？")) and _letters(text) in (asked, _letters(question)):
             continue
+        if _claims(text, language, question):
+            close = getattr(pieces, "close", None)
+            if close is not None:
+                close()
+            yield words("no_action", language)
+            return
         yield to_asker(text, question) if first else text
         first = False
+
+
+def _claims(text: str, language: str, question: str) -> bool:
+    """True for "I will set an alarm", "Your table is booked": a deed of the model's own."""
+    texts = prompts(language)["reply"]
+    always, unasked = _patterns(tuple(texts["claims"])), _patterns(tuple(texts["claims_unasked"]))
+    told = not question.rstrip().endswith(("?", "？"))
+    return always.match(text) is not None or (told and unasked.match(text) is not None)
+
+
+@cache
+def _patterns(parts: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{part})" for part in parts), re.I)
 
 
 def _letters(text: str) -> str:

@@ -71,7 +71,7 @@ def cues() -> tuple[Cue, ...]:
     """In the order of the file, most specific first."""
     found = []
     for row in table()["cue"]:
-        noun = either([word(row["en"]), *row["zh"]])
+        noun = either([*row["zh"], word(row["en"])])
         found.append(
             Cue(
                 row["gives"],
@@ -128,7 +128,7 @@ def _chinese(zh: dict[str, list[str]]) -> Grammar:
     lead = rf"(?:[\s,]*{either(zh['leads'])})*[\s,:=]*"
     return Grammar(
         after=(
-            re.compile(rf"[\s,]*{either(zh['links'])}{lead}"),
+            re.compile(rf"[\s,]*{either(zh['links'] + zh['uses'])}{lead}"),
             re.compile(rf"{either(zh['gap'])}[\s,]*{either(zh['links'])}{lead}"),
         ),
         here=re.compile(rf"[^.!?。\n]{{0,20}}[.!?。]\s*{either(zh['here'])}{lead}"),

@@ -12,7 +12,6 @@ from functools import cache
 from assistant.redact.lexicon import (
     CODE,
     NUMERAL,
-    SEPARATORS,
     ZH_DIGITS,
     digits_in,
     either,
@@ -41,7 +40,7 @@ class _Item:
 ENTROPY = 3.5
 """bits a character from which 20 mixed characters are no word"""
 SHORTEST_CARD, LONGEST_CARD = 13, 19
-_BETWEEN = re.compile(rf"[{SEPARATORS}.]*")
+_BETWEEN = re.compile(r"[\s,、.\-–—·\u200b\ufe0f\u20e3]*")
 _RIC = re.compile(r"[1-9]\d{5}(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])\d{3}[\dx]")
 _SSN = re.compile(r"(?<![0-9-])[0-9]{3}-[0-9]{2}-[0-9]{4}(?![0-9-])")
 _IBAN = re.compile(r"(?<![a-z0-9])[a-z]{2}[0-9]{2}(?:[ -]?[a-z0-9]{1,4}){3,8}(?![a-z0-9])")
@@ -190,8 +189,15 @@ def _tokens(text: str) -> Iterator[Span]:
         for match in login.finditer(text):
             yield Span(match.start("secret"), match.end("secret"), "password")
     for match in long.finditer(text):
-        if random_looking(match.group()):
+        if random_looking(match.group()) and not _in_address(text, match.start()):
             yield Span(match.start(), match.end(), "key")
+
+
+def _in_address(text: str, at: int) -> bool:
+    """Part of the path of a file or of a web address, not of what is asked for there."""
+    begin = max(text.rfind(one, 0, at) for one in " \t\n") + 1
+    before = text[begin:at]
+    return "?" not in before and ("://" in before or text.startswith(("/", "~/", "./"), begin))
 
 
 def random_looking(chunk: str) -> bool:

@@ -27,13 +27,15 @@ from assistant.redact.shapes import Span, random_looking
 
 MANY = 12
 """words of the shortest seed phrase"""
+SERIAL = ("ID number", "account number")
+"""kinds that may begin with two letters"""
 TOKEN = 6
 """characters of the shortest key"""
 SHORT = 8
 """words of an answer that may be nothing but the secret"""
 _QUOTED = re.compile(r"\s*\"([^\"]+)\"")
 _STRONG = re.compile(
-    r"[a-z][0-9]|[0-9][a-z](?<![0-9]s)|[0-9]{3}|[a-z0-9][@$%^&*_#!=+~][a-z0-9@$%^&*#!]|(?<![a-z])[a-z] [a-z] [a-z](?![a-z])"
+    r"[a-z][0-9]|[0-9][a-z](?<![0-9]s)|[0-9]{3}|[a-z][零一二三四五六七八九]|[零一二三四五六七八九]{3}|[a-z0-9][@$%^&*_#!=+~][a-z0-9@$%^&*#!]|(?<![a-z])[a-z] [a-z] [a-z](?![a-z])"
 )
 """in plain text: what no ordinary word looks like"""
 _REDACTED = re.compile(either(rf"\[{cue.gives.lower()}\]" for cue in cues()))
@@ -41,6 +43,7 @@ _WORD = re.compile(rf"[a-z0-9']+|[{CJK}]")
 _SENTENCE = r"[.!?;](?=[\"')\]]*(?:\s|$))|[!?;](?=[\u4e00-\u9fff])|[。\n]"
 _SENTENCE_END = re.compile(_SENTENCE)
 _CHUNK = re.compile(r"[^\s,。、；！？]+")
+_SERIES = re.compile(r"[a-z]{2} (?=[0-9])")
 _GROUPED = re.compile(r"[A-Z0-9]{3,}(?:-[A-Z0-9]{2,})+")
 _MASK = str.maketrans(".,;", "   ")
 _Words = tuple[int, int]
@@ -129,6 +132,10 @@ class _Reader:
                 if match and (found := self._value(match.end())):
                     return found
                 linked = linked or (match is not None and way is grammar.after[0])
+        match = _comma().match(self._low, end)  # "the password for the router, admin1234"
+        if match and _STRONG.search(self._low, match.end(), _clause_end(self._low, match.end())):
+            if found := self._value(match.end()):
+                return found
         for grammar in grammars():
             match = grammar.here.match(self._low, end)
             if match and (found := self._value(match.end(), doubtful=True)):
@@ -142,7 +149,7 @@ class _Reader:
         assert after is not None
         at = after.end()
         if self._cue.said not in ("words", "many"):
-            return self._value(at) if self._cue.said != "bare" else None
+            return self._value(at)
         if english.not_after.match(self._low, at) or chinese.not_after.match(self._low, at):
             return None
         value = self._low[at : _clause_end(self._low, at)]
@@ -187,7 +194,8 @@ class _Reader:
         return end
 
     def _code(self, at: int) -> _Words | None:
-        match = CODE.match(self._low, at)
+        letters = _SERIES.match(self._low, at) if self._cue.gives in SERIAL else None
+        match = CODE.match(self._low, letters.end() if letters else at)
         if not match:
             return None
         end = match.end()
@@ -231,6 +239,8 @@ class _Reader:
         return None
 
     def _before(self, grammar: Grammar, begin: int, end: int) -> _Words | None:
+        if match := _that().search(self._low, begin, end):
+            end = match.start()  # "…, that's my password"
         if self._cue.said in ("code", "bare", "token"):
             return self._code_before(begin, end)
         used = None
@@ -391,6 +401,17 @@ def _reverse_end() -> re.Pattern[str]:
 def _correction() -> re.Pattern[str]:
     words = table()["asked"]["corrections"]
     return re.compile(rf"[\s,.]*(?:(?:{either(words)})[\s,.]*)+")
+
+
+@cache
+def _comma() -> re.Pattern[str]:
+    gap = either(table()["en"]["grammar"]["gap"])
+    return re.compile(rf" {gap}(?: [a-z'-]+){{0,5}},\s+(?=\S+(?:[.,!?;]|$))")
+
+
+@cache
+def _that() -> re.Pattern[str]:
+    return re.compile(r"(?<=\w)[,;]\s*(?:(?:that|this|which|it)|[这那它]就?)$")
 
 
 @cache
