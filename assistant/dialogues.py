@@ -29,6 +29,7 @@ from assistant.mind.gate import Gate, Scene
 from assistant.mind.policy import decide
 from assistant.mind.slots import SURE, read
 from assistant.mind.split import split
+from assistant.mind.steps import unjudged
 from assistant.mind.telling import result, told
 from assistant.mind.view import MAX_DONE, MAX_QUEUE, Decision, View
 from assistant.skills.office import open_office
@@ -106,7 +107,7 @@ class Driver:
         acted, ok = False, True
         while queue:
             part = queue.pop(0)
-            view = replace(view, dialogue=dialogue, text=part)
+            view = replace(view, dialogue=dialogue, text=part, judged=parts.judged)
             if not ok and parts.conditional:
                 replies.append(words("part_left", view.language, part=part))
                 continue
@@ -116,7 +117,7 @@ class Driver:
                     return Handled(decision.dialogue, (), (decision,))
                 replies.append(words("part_unknown", view.language, part=part))
             else:
-                replies.append(self._told(view, decision, outcome))
+                replies += [*_warnings(view, decision), self._told(view, decision, outcome)]
             decisions.append(decision)
             dialogue = decision.dialogue
             if outcome is not None and not decision.looked_up:
@@ -305,6 +306,19 @@ def load_gate(folder: Path | None = None) -> Gate:
         raise ConfigError(
             f"{path}: the gate's weights cannot be read ({error}); run: run.py flows train"
         ) from None
+
+
+def _warnings(view: View, decision: Decision) -> list[str]:
+    """What of the words is not done: a condition that is not judged, a repetition."""
+    begun = decision.task is not None and not decision.continued
+    if not begun or decision.task is None or view.intent(decision.task).kind == "read":
+        return []
+    found = []
+    if unjudged(view, view.intent(decision.task)):
+        found.append(words("condition_unjudged", view.language))
+    if view.common.has("every", view.plain):
+        found.append(words("only_once", view.language))
+    return found
 
 
 def values_of(task: Task) -> Mapping[str, str]:

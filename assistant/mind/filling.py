@@ -20,6 +20,11 @@ ORDER = (
     "flag", "name", "text",
 )  # fmt: skip
 """Of two types that claim the same words, the earlier one gets them."""
+_NUMBER_WORDS = re.compile(
+    r"\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|twenty|thirty|forty"
+    r"|fifty|sixty|seventy|eighty|ninety|hundred|thousand|dozen)\b",
+    re.I,
+)
 _NOT = re.compile(
     r"(?:\b(?:not|except|but|instead of|rather than)\s+(?:the |on |at |in |for |room )*"
     r"|不要|不是|除了|别订?)$",
@@ -155,8 +160,6 @@ def _guessed(view: View, intent: Intent, slot: Slot, found: Read, cue: str) -> d
     size = len(rest) if view.language == "zh" else len(rest.split())
     if not rest or size > MORE_WORDS * (2 if view.language == "zh" else 1):
         return {}
-    if view.common.whole("vague", rest.lower()):
-        return {}
     near = read(slot, rest, view.language, view.now, view.choices(slot), wanted=True)
     return {slot.name: Filled(near[0].value, rest, view.turn)} if near else {}
 
@@ -207,6 +210,7 @@ def begun(view: View, intent: Intent, cue: str, *, left: bool = True) -> Read:
     `left`: a slot that takes the rest gets it.
     """
     slots = slots_of(view, intent)
+    view = _without_condition(view, intent)
     loose = [slot.name for slot in slots if slot.type == "time_range" and _spans_time(view)]
     needed = intent.slots if intent.kind == "read" else intent.required
     found = read_slots(view, slots, loose, needed=needed)
@@ -230,11 +234,21 @@ def begun(view: View, intent: Intent, cue: str, *, left: bool = True) -> Read:
             maybe |= _guessed(view, intent, slot, found, cue)
     for slot in slots if left else ():
         if slot.rest and slot.name not in sure and slot.name not in maybe:
-            rest = _rest(view, intent, found, cue)
-            if rest and not view.common.whole("vague", rest.lower()):
+            if rest := _rest(view, intent, found, cue):
                 sure[slot.name] = Filled(rest, rest, view.turn)
             break
     return Read(sure, maybe, found.spans)
+
+
+def _without_condition(view: View, intent: Intent) -> View:
+    """ "If there are more than ten, order three": the ten is no quantity."""
+    span = view.condition
+    if intent.kind == "read" or span is None:
+        return view
+    blank = re.sub(r"\d|[零一二三四五六七八九十百千两]", " ", view.text[slice(*span)])
+    for word in _NUMBER_WORDS.findall(blank):
+        blank = blank.replace(word, " " * len(word))
+    return view.of(view.text[: span[0]] + blank + view.text[span[1] :])
 
 
 def one_more(view: View, intent: Intent) -> Read:
@@ -271,8 +285,9 @@ def _rest(view: View, intent: Intent, found: Read, cue: str) -> str:
     before, _, after = text.partition("\x01")
     for part in (after, before):
         pieces = [_trimmed(piece, view.language) for piece in re.split("[\x00\x01]", part)]
-        if any(pieces):
-            return next(piece for piece in pieces if piece)
+        for piece in pieces:
+            if piece and not view.common.whole("vague", piece.lower()):
+                return piece
     return ""
 
 
@@ -331,7 +346,12 @@ def inherited(view: View, intent: Intent, new: Mapping[str, Filled]) -> dict[str
     before = view.intent(done.task)
     moved = bool(set(before.required) & set(new))
     slots = view.flow(done.task).slots
-    return {
+    told = {  # the number that an order was given
+        name: Filled(done.values[name], done.values[name], view.turn)
+        for name in intent.required
+        if name not in new and done.values.get(name) and "|" not in done.values[name]
+    }
+    return told | {
         name: filled
         for name, filled in as_it_is(done).items()
         if name not in new

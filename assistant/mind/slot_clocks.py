@@ -124,7 +124,8 @@ def _chinese(language: str) -> Grammar:
     parts, moments = _any_part(language), "|".join(words(language)["moments"])
     half = "(?:" + "|".join([*words(language)["am"], *words(language)["pm"]]) + ")"
     currencies = money_words(language)
-    minute = r"半|[123]刻|[0-5]?\d(?=分(?!钟))|0\d|[1-5]\d"
+    counted = either(language, "counted")  # "四点十个人" is four o'clock, for ten
+    minute = rf"半|[123]刻|[0-5]?\d(?=分(?!钟))|0\d|[1-5]\d(?!{counted})"
     stops = r"(?<![第有这那几\d.:/])"
     one = r"(?<![早快好大多少慢高低])1(?=点(?:[半钟整过到至\d~-]|[之以前后开见]|\s*(?:$|[^\w\s])))"
     bare = rf"(?:{one}|(?!1点)\d{{1,2}})"
@@ -147,7 +148,7 @@ def _chinese(language: str) -> Grammar:
         lead=re.compile(r"(?:从|在)(?P<between>(?!))?(?P<day>(?!))?$"),
         cue=re.compile(r"(?!)"),
         ending=_NEVER,
-        counted=re.compile(rf"(?:{either(language, 'counted')}|{currencies})"),
+        counted=re.compile(rf"(?:{counted}|{currencies})"),
         until=_NEVER,
         since=re.compile(r"(?:(?P<after>之后|以后|后|开始|起)|(?P<before>之前|以前|前))"),
         ahead=_NEVER,

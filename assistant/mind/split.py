@@ -20,6 +20,8 @@ class Parts:
     texts: tuple[str, ...]
     conditional: bool = False
     """the later parts depend on how the earlier ones come out"""
+    judged: bool = True
+    """False: how they depend on it, no rule can tell ("if there are fewer than ten")"""
 
 
 def split(view: View) -> Parts:
@@ -28,7 +30,9 @@ def split(view: View) -> Parts:
     pieces = _pieces(view, text)
     if len(pieces) < 2 or not _each_asks(view, pieces):
         return Parts((text,))
-    return Parts(tuple(pieces[:MAX_QUEUE]), view.common.has("if", view.plain))
+    judged = not view.common.has("compares", view.plain)
+    conditional = judged and view.common.has("if", view.plain)
+    return Parts(tuple(pieces[:MAX_QUEUE]), conditional, judged)
 
 
 def _pieces(view: View, text: str) -> list[str]:

@@ -44,10 +44,15 @@ def begin(view: View, match: Match, why: tuple[str, ...]) -> Decision:
         intent.name,
         frozen(sure),
         offered=offered,
-        changed=bool(read.maybe),
+        changed=bool(read.maybe) or unjudged(view, intent),
         touched=view.stamp,
     )
     return advance(view.with_dialogue(dialogue), task, why, continued=False)
+
+
+def unjudged(view: View, intent: Intent) -> bool:
+    """A condition was named that no rule can judge: nothing is written without a yes."""
+    return intent.kind != "read" and (not view.judged or view.condition is not None)
 
 
 def advance(

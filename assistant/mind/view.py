@@ -14,6 +14,10 @@ from assistant.mind.dialogue import Call, Dialogue, Done, Filled, Task, frozen
 from assistant.mind.flows import Book, Choice, Flow, Intent, Known, Slot
 
 _CLAUSE_END = re.compile(r"[,;:.!?，；：。！？](?!\d)")
+_CONDITION_ENDS = {
+    "en": re.compile(r",|\bthen\b|\b(?=(?:order|book|add|remind|submit|cancel|move|buy)\b)", re.I),
+    "zh": re.compile(r"[,，]|就|则|那么|那就"),
+}
 MAX_SUSPENDED = 4
 MAX_DONE = 6
 MAX_TRAIL = 20
@@ -41,6 +45,8 @@ class View:
     """gate.Gate or None"""
     said: str = ""
     """the assistant's last words"""
+    judged: bool = True
+    """False: a condition was named that no rule can judge"""
     memo: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
     """what was already found out in this turn"""
 
@@ -58,6 +64,18 @@ class View:
     def clause(self, place: int) -> int:
         """Where the clause begins that a place of the plain text lies in."""
         return max((start for start in self._clauses if start <= place), default=0)
+
+    @cached_property
+    def condition(self) -> tuple[int, int] | None:
+        """Where in the text a condition stands that the rules cannot judge."""
+        for phrase in self.common.phrases("condition"):
+            word = re.escape(phrase) if self.language == "zh" else rf"\b{re.escape(phrase)}\b"
+            begins = re.search(word, self.text, re.I)
+            if begins is None:
+                continue
+            ends = _CONDITION_ENDS[self.language].search(self.text, begins.end())
+            return begins.start(), ends.start() if ends else len(self.text)
+        return None
 
     @cached_property
     def opening(self) -> int:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from assistant.redact.lexicon import plain
 from assistant.redact.shapes import Span, beside_cards, shaped
-from assistant.redact.spoken import answered, spoken
+from assistant.redact.spoken import announced, answered
 
 __all__ = ["Redacted", "redact"]
 
@@ -33,7 +33,7 @@ def redact(text: str, after: str = "") -> Redacted:
     """
     low = plain(text)
     spans = answered(low, plain(after)) if after else []
-    spans = spans or spoken(low, text)
+    spans = spans or announced(low, text)
     spans += shaped(low, text)
     if not spans:
         return Redacted(text)

@@ -107,7 +107,7 @@ def _english(en: dict[str, list[str]]) -> Grammar:
             re.compile(rf"{gap}{link}{lead}[\s,:=]*"),
         ),
         here=re.compile(rf"[^.!?。\n]{{0,40}}[.!?]\s+{either(en['here'])}(?![a-z]){lead}[\s,:]*"),
-        before=re.compile(rf"\s*(?<![a-z]){either(en['for_it'])}\s+{owner}$"),
+        before=re.compile(rf"(?:\s*(?<![a-z]){either(en['for_it'])}|'s)\s+{owner}$"),
         lead=re.compile(rf"{lead}[\s,:=]*"),
         not_before=re.compile(either(en["not_before"])),
         not_after=re.compile(either(en["not_after"])),
@@ -121,7 +121,7 @@ def _english(en: dict[str, list[str]]) -> Grammar:
 def _link(names: list[str], signs: list[str]) -> str:
     """What comes right before a value, with the blanks before it."""
     whole = rf"(?<![a-z0-9']){either(names)}(?![a-z0-9'])"
-    return rf"[\s,]*(?:{whole}|'?s(?![a-z])|{either(signs)})"
+    return rf"[\s,]*(?:{whole}|'s(?![a-z])|{either(signs)})"
 
 
 def _chinese(zh: dict[str, list[str]]) -> Grammar:

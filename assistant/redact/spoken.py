@@ -43,24 +43,29 @@ _WORD = re.compile(rf"[a-z0-9']+|[{CJK}]")
 _SENTENCE = r"[.!?;](?=[\"')\]]*(?:\s|$))|[!?;](?=[\u4e00-\u9fff])|[。\n]"
 _SENTENCE_END = re.compile(_SENTENCE)
 _CHUNK = re.compile(r"[^\s,。、；！？]+")
+_PARTICLE = re.compile(r"\s+(?:in|down)$")
 _SERIES = re.compile(r"[a-z]{2} (?=[0-9])")
 _GROUPED = re.compile(r"[A-Z0-9]{3,}(?:-[A-Z0-9]{2,})+")
 _MASK = str.maketrans(".,;", "   ")
 _Words = tuple[int, int]
 
 
-def spoken(low: str, text: str) -> list[Span]:
+def announced(low: str, text: str) -> list[Span]:
     """Every secret that is announced in the text. `low`: the plain text."""
     spans: list[Span] = []
+    taken: list[_Words] = []
     masked = ""
     for cue in cues():
         if not any(hint in low for hint in cue.hints):
             continue
         masked = masked or _masked(low)
         for noun in cue.noun.finditer(masked):
-            if any(span.start < noun.end() and noun.start() < span.end for span in spans):
+            start, end = noun.span()
+            if any(first < end and start < last for first, last in taken):
                 continue  # part of a secret already, or of a longer name
-            spans += _Reader(cue, masked, text).read(noun.start(), noun.end())
+            if found := list(_Reader(cue, masked, text).read(start, end)):
+                taken += [(start, end), *((one.start, one.end) for one in found)]
+                spans += found
     return spans
 
 
@@ -241,6 +246,8 @@ class _Reader:
     def _before(self, grammar: Grammar, begin: int, end: int) -> _Words | None:
         if match := _that().search(self._low, begin, end):
             end = match.start()  # "…, that's my password"
+        if match := _PARTICLE.search(self._low, begin, end):
+            end = match.start()  # "put … in as my password"
         if self._cue.said in ("code", "bare", "token"):
             return self._code_before(begin, end)
         used = None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -25,21 +26,31 @@ def known_items(db: Database) -> tuple[Choice, ...]:
     return tuple(Choice(item, {"en": (item,), "zh": (item,)}) for item in items)
 
 
-@action("lists.add", ("ok", "already", "nothing", "unknown"), ("list",))
+@action("lists.add", ("ok", "already", "nothing", "unknown"), ("list", "item"))
 def add(db: Database, slots: Mapping[str, str], now: datetime) -> Outcome:
-    """Put something on a list, once."""
-    name, item = slots.get("list") or LISTS[0], clean(slots.get("item", ""))
-    if not item:
+    """Put things on a list, each once and by itself: "milk and eggs" are two."""
+    name, items = slots.get("list") or LISTS[0], several(slots.get("item", ""))
+    if not items:
         return Outcome("nothing", ok=False)
     if name not in LISTS:
         return Outcome("unknown", ok=False)
     with writing(db):
-        if any(_same(row["item"], item) for row in _standing(db, name)):
-            return Outcome("already", {"list": name})
-        made = run(
-            db, "INSERT INTO list_items (list, item, state) VALUES (?, ?, 'open')", name, item
-        )
-    return Outcome("ok", {"list": name}, inverse=Call("lists.remove", frozen({"id": str(made)})))
+        standing = [row["item"] for row in _standing(db, name)]
+        new = [item for item in items if not any(_same(old, item) for old in standing)]
+        if not new:
+            return Outcome("already", {"list": name, "item": "|".join(items)})
+        made = [
+            run(db, "INSERT INTO list_items (list, item, state) VALUES (?, ?, 'open')", name, item)
+            for item in new
+        ]
+    back = Call("lists.remove", frozen({"id": "|".join(map(str, made))}))
+    return Outcome("ok", {"list": name, "item": "|".join(new)}, inverse=back)
+
+
+def several(text: str) -> list[str]:
+    """ "bananas, apples and cheese" → three things."""
+    parts = re.split(r"\s*(?:[,;，；、]|\band\b|和|还有)\s*", clean(text))
+    return list(dict.fromkeys(part for part in parts if part))
 
 
 @action("lists.show", ("ok", "several", "none"), ("items", "each", "count"))
@@ -62,6 +73,8 @@ def show(db: Database, slots: Mapping[str, str], now: datetime) -> Outcome:
 @action("lists.remove", ("ok", "none", "which"), ("item", "list", "items"))
 def remove(db: Database, slots: Mapping[str, str], now: datetime) -> Outcome:
     """Take something off its list; what is meant has to be clear."""
+    if slots.get("id"):
+        return _taken_off(db, slots["id"].split("|"))
     with writing(db):
         found = _meant(db, slots)
         if not found:
@@ -77,12 +90,23 @@ def remove(db: Database, slots: Mapping[str, str], now: datetime) -> Outcome:
     return Outcome("ok", {"item": row["item"], "list": row["list"]}, inverse=back)
 
 
+def _taken_off(db: Database, ids: Sequence[str]) -> Outcome:
+    """What an undo takes off: exactly these."""
+    with writing(db):
+        sql = "UPDATE list_items SET state = 'removed' WHERE id = ? AND state = 'open'"
+        gone = [one for one in ids if run(db, sql, one)]
+    if not gone:
+        return Outcome("none", ok=False)
+    return Outcome("ok", inverse=Call("lists.restore", frozen({"id": "|".join(gone)})))
+
+
 @action("lists.restore", ("ok", "none"))
 def restore(db: Database, slots: Mapping[str, str], now: datetime) -> Outcome:
     """Put back what was taken off."""
     with writing(db):
         sql = "UPDATE list_items SET state = 'open' WHERE id = ? AND state = 'removed'"
-        if not run(db, sql, slots.get("id", "")):
+        back = [one for one in slots.get("id", "").split("|") if run(db, sql, one)]
+        if not back:
             return Outcome("none", ok=False)
     return Outcome("ok", inverse=Call("lists.remove", frozen({"id": slots["id"]})))
 
@@ -95,8 +119,6 @@ def _standing(db: Database, name: str = "") -> list[dict[str, Any]]:
 def _meant(db: Database, slots: Mapping[str, str]) -> list[dict[str, Any]]:
     """By number; else the very words; else those that hold all the words, or are held by them."""
     standing = _standing(db, slots.get("list", ""))
-    if slots.get("id"):
-        return [row for row in standing if str(row["id"]) == slots["id"]]
     item = slots.get("item", "")
     exact = [row for row in standing if _same(row["item"], item)]
     standing.sort(key=lambda row: LISTS.index(row["list"]) if row["list"] in LISTS else len(LISTS))
