@@ -19,7 +19,7 @@ from assistant.config import ROOT
 from assistant.errors import InputError, ModelError
 
 CATALOG = ROOT / "models" / "catalog.toml"
-SETS = ("default", "small", "all")
+SETS = ("default", "small", "memory", "all")
 State = Literal["ready", "missing", "damaged"]
 Tick = Callable[[int], None]
 """called with the bytes that were done since the last call"""
@@ -29,6 +29,7 @@ KINDS = {
     "llm": ("language model", "a GGUF file", ".gguf"),
     "tts": ("voice", "a Piper voice (.onnx and .onnx.json)", ".onnx"),
     "vad": ("speech detector", "a Silero .onnx file", ".onnx"),
+    "emb": ("text encoder", "a folder with encoder.onnx and tokenizer.json", ""),
 }
 """kind: what a person calls it, what may be dropped into models/, the file ending"""
 
@@ -203,7 +204,13 @@ def _llm_fault(path: Path) -> str:
     return "" if _read(path, 4) == b"GGUF" else f"{path} is not a GGUF model"
 
 
-_FAULTS = {"asr": _asr_fault, "llm": _llm_fault, "tts": _tts_fault, "vad": _onnx_fault}
+def _embed_fault(path: Path) -> str:
+    if (path / "encoder.bin").is_file():
+        return "" if _read(path / "encoder.bin", 4) == b"E5S1" else f"{path} is not an encoder"
+    return _onnx_fault(path / "encoder.onnx") or _json_fault(path / "tokenizer.json")
+
+
+_FAULTS = {"emb": _embed_fault, "asr": _asr_fault, "llm": _llm_fault, "tts": _tts_fault, "vad": _onnx_fault}
 
 
 def _short(weight: Weight, folder: Path) -> str:
@@ -286,7 +293,7 @@ def items() -> list[Item]:
 def location(weight: Weight) -> Path:
     """What `find` returns for a catalog weight, whether or not it is there."""
     path = models_dir() / weight.files[0].path
-    return path.parent if weight.kind == "asr" else path
+    return path.parent if weight.kind in ("asr", "emb") else path
 
 
 def _catalog_item(weight: Weight) -> Item:

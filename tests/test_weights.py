@@ -347,14 +347,14 @@ def test_the_real_catalog_adds_up() -> None:
     catalog = weights.read_catalog(weights.CATALOG)
     for weight in catalog:
         assert weight.kind in weights.KINDS
-        assert weight.licence and weight.origin and set(weight.sets) <= {"default", "small"}
+        assert weight.licence and weight.origin and set(weight.sets) <= {"default", "small", "memory"}
         for file in weight.files:
             parts = [m for s in weight.sources for m in s.members if m.into == file.path]
             assert sum(part.size for part in parts) == file.size
             assert len(parts) > 1 or parts[0].sha256 == file.sha256
-    for name in ("default", "small"):
+    for name, more in (("default", ["emb"]), ("small", [])):
         kinds = sorted(weight.kind for weight in catalog if name in weight.sets)
-        assert kinds == ["asr", "llm", "tts", "vad"]
+        assert kinds == sorted(["asr", "llm", "tts", "vad", *more])
     settings = config.Config()
     names = {name for weight in catalog for name in (weight.name, weight.files[0].path)}
     assert {settings.asr.model, settings.llm.model, settings.tts.en, settings.vad.model} <= names

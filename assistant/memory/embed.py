@@ -23,13 +23,11 @@ Floats = NDArray[np.float32]
 Find = Callable[[str, str], Path]
 """where the weights of a name and kind are"""
 
-ENGLISH = "bge-small-en"
-MULTILINGUAL = "multilingual-e5-small"
-RERANKER = "ms-marco-minilm"
+ENGLISH = "memory-en"
+MULTILINGUAL = "memory-multilingual"
+"""folders under models/"""
 MAX_TOKENS = 160
 BATCH = 8
-INSTRUCTION = ""
-"""BGE's "Represent this sentence …" made short questions worse by a point; see bench recall."""
 
 
 class TextEncoder(Protocol):
@@ -56,7 +54,7 @@ class Reranker(Protocol):
 class _Network:
     """A BERT in ONNX with its tokenizer.json next to it."""
 
-    def __init__(self, folder: Path, threads: int) -> None:
+    def __init__(self, path: Path, threads: int) -> None:
         """Raises ModelError."""
         import onnxruntime
         from tokenizers import Tokenizer
@@ -69,12 +67,12 @@ class _Network:
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         try:
             self._session: Any = onnxruntime.InferenceSession(
-                str(folder / "model.onnx"), options, providers=["CPUExecutionProvider"]
+                str(path), options, providers=["CPUExecutionProvider"]
             )
-            self._tokenizer: Any = Tokenizer.from_file(str(folder / "tokenizer.json"))
+            self._tokenizer: Any = Tokenizer.from_file(str(path.with_name("tokenizer.json")))
         except Exception as error:  # both libraries raise their own, bare Exceptions among them
             raise ModelError(
-                f"{folder} cannot be loaded ({error}). Run: run.py models verify"
+                f"{path} cannot be loaded ({error}). Run: run.py models verify"
             ) from error
         self._tokenizer.enable_truncation(MAX_TOKENS)
         self._tokenizer.no_padding()
@@ -98,12 +96,16 @@ class _Network:
 
 
 class BgeSmall:
-    """bge-small-en-v1.5, int8: 384 numbers from the [CLS] token."""
+    """bge-small-en-v1.5, int8: 384 numbers from the [CLS] token.
 
-    name = ENGLISH
+    Its instruction for questions is left out: on short ones it cost a point of recall.
+    """
 
-    def __init__(self, folder: Path, threads: int = 1) -> None:
-        self._network = _Network(folder, threads)
+    name = "bge-small-en-v1.5"
+
+    def __init__(self, path: Path, threads: int = 1) -> None:
+        """Raises ModelError."""
+        self._network = _Network(path, threads)
 
     def passages(self, texts: Sequence[str]) -> Floats:
         if not texts:
@@ -112,14 +114,15 @@ class BgeSmall:
         return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
 
     def query(self, text: str) -> Floats:
-        return self.passages([INSTRUCTION + text])[0]
+        return self.passages([text])[0]
 
 
 class CrossEncoder:
     """ms-marco-MiniLM-L-12-v2, int8, English."""
 
-    def __init__(self, folder: Path, threads: int = 1) -> None:
-        self._network = _Network(folder, threads)
+    def __init__(self, path: Path, threads: int = 1) -> None:
+        """Raises ModelError."""
+        self._network = _Network(path, threads)
 
     def scores(self, question: str, texts: Sequence[str]) -> Floats:
         if not texts:
@@ -140,27 +143,28 @@ class Engines:
     def encoder(self, language: str) -> TextEncoder | None:
         """For texts of a language ("en", "zh", …); None when its weights are not there."""
         if language.lower().startswith("en"):
-            return self._get(ENGLISH, "embed", lambda path: BgeSmall(path, self._threads))
-        return self._get(MULTILINGUAL, "embed", _load_e5)
+            return self._get("bge", ENGLISH, lambda at: BgeSmall(at / "encoder.onnx", self._threads))
+        return self._get("e5", MULTILINGUAL, _load_e5)
 
     def reranker(self, language: str) -> Reranker | None:
         """There is one for English only."""
         if not language.lower().startswith("en"):
             return None
-        return self._get(RERANKER, "rerank", lambda path: CrossEncoder(path, self._threads))
+        path = "reranker.onnx"
+        return self._get("reranker", ENGLISH, lambda at: CrossEncoder(at / path, self._threads))
 
-    def _get(self, name: str, kind: str, load: Callable[[Path], Any]) -> Any:
+    def _get(self, key: str, name: str, load: Callable[[Path], Any]) -> Any:
         with self._lock:
-            if name not in self._loaded:
+            if key not in self._loaded:
                 try:
-                    self._loaded[name] = load(self._find(name, kind))
+                    self._loaded[key] = load(self._find(name, "emb"))
                 except AssistantError as error:
-                    log.warning("memory is searched without %s: %s", name, error)
-                    self._loaded[name] = None
-            return self._loaded[name]
+                    log.warning("memory is searched without %s: %s", key, error)
+                    self._loaded[key] = None
+            return self._loaded[key]
 
 
 def _load_e5(folder: Path) -> TextEncoder:
     from assistant.memory.e5 import MultilingualE5
 
-    return MultilingualE5(folder / "model.bin")
+    return MultilingualE5(folder / "encoder.bin")

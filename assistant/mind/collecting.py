@@ -5,20 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from assistant.mind.carrying import ordinal, until
 from assistant.mind.dialogue import CONFIRM, Task, frozen
-from assistant.mind.filling import (
-    Read,
-    covered,
-    distinct,
-    filled,
-    ordinal,
-    read_slots,
-    renamed,
-    until,
-)
+from assistant.mind.filling import Read, covered, distinct, filled, read_slots, renamed
 from assistant.mind.intents import Match, matches
 from assistant.mind.opening import MOSTLY, TYPED, asks, is_command, resumed
-from assistant.mind.recall import recalled
+from assistant.mind.recall import last_deed, recalled
 from assistant.mind.steps import advance, backed, begin, run
 from assistant.mind.view import Decision, View
 
@@ -38,7 +30,7 @@ def collecting(view: View, task: Task) -> Decision:
         decision = step(view, task)
         if decision is not None:
             return decision
-    if (decision := recalled(view)) is not None:
+    if (decision := recalled(view) or last_deed(view)) is not None:
         return decision
     return _unclear(view, task)
 

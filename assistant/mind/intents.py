@@ -67,7 +67,7 @@ def _matches(view: View, near: frozenset[str]) -> list[Match]:
 def _match(view: View, flow: Flow, intent: Intent, near: frozenset[str]) -> Match | None:
     nouns = of(flow.nouns, view.language)
     best: Match | None = None
-    named = flow.id in _named(view)
+    named = flow.id in named_flows(view)
     phrases, cues = of(intent.phrases, view.language), of(intent.cues, view.language)
     write = intent.kind != "read"
     for pattern, place, weight in _places(phrases, nouns, view, write):
@@ -84,7 +84,7 @@ def _match(view: View, flow: Flow, intent: Intent, near: frozenset[str]) -> Matc
     return best
 
 
-def _named(view: View) -> frozenset[str]:
+def named_flows(view: View) -> frozenset[str]:
     """Flows whose noun stands in the text, and not only inside a longer one of another flow:
     a "kitchen list" is no "list"."""
     key = ("nouns", view.text)

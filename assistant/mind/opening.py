@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
+from assistant.mind.carrying import as_it_is, inherited, ordinal, renewed, until
+from assistant.mind.cues import hits
 from assistant.mind.dialogue import Done, Filled, Task, frozen
-from assistant.mind.filling import (
-    NOTHING,
-    as_it_is,
-    covered,
-    filled,
-    inherited,
-    mentioned,
-    one_more,
-    ordinal,
-    read_slots,
-    renewed,
-    until,
-)
-from assistant.mind.intents import Match, matches
-from assistant.mind.recall import recalled
+from assistant.mind.filling import NOTHING, begun, covered, filled, mentioned, one_more, read_slots
+from assistant.mind.intents import Match, matches, named_flows
+from assistant.mind.recall import last_deed, recalled
 from assistant.mind.steps import advance, backed, begin
 from assistant.mind.view import MAX_SUSPENDED, Decision, View
 
+_TELLS = re.compile(r"(?:my|our|his|her|their|someone|somebody|it|he|she|they)\b|我的|我们的|他|她")
+"""begins a statement, not a choice"""
+NEARLY_ALL = 0.75
+"""share of the words that a noun and values make up, from which nothing else is said"""
 TYPED = ("time_range", "date", "time", "money", "duration", "quantity", "number")
 """types of values that a change may name without any word for them: "make it three" """
 FEW = 6
@@ -43,7 +38,8 @@ def asks(view: View) -> bool:
 
 
 def opened(view: View) -> Decision:
-    for step in (_undo, resumed, recalled, _requested, _pick, _correction, _fits_suspended):
+    steps = (_undo, resumed, recalled, _requested, last_deed, _pick, _correction)
+    for step in (*steps, _fits_suspended, _elliptical):
         decision = step(view)
         if decision is not None:
             return decision
@@ -149,7 +145,7 @@ def _correction(view: View) -> Decision | None:
         bool(more)
         or said
         or view.common.starts("followup", view.plain)
-        or covered(view, found) >= MOSTLY
+        or (intent.kind == "read" and covered(view, found) >= MOSTLY)
     )
     if not found or not follows:
         return None
@@ -176,7 +172,7 @@ def _pick(view: View) -> Decision | None:
         read = read_slots(view, slots, [slot.name for slot in slots])
         rest = len(view.plain) - sum(end - start for start, end in read.spans)
         found = dict(read.sure) if read.sure and rest <= max(16, len(view.plain) // 2) else {}
-    if not found or asks(view):
+    if not found or asks(view) or _TELLS.match(view.plain):
         return None
     task = Task(last.task.flow, follow, frozen({**inherited(view, intent, found), **found}))
     task = replace(task, touched=view.stamp)
@@ -194,4 +190,24 @@ def _fits_suspended(view: View) -> Decision | None:
             kept = tuple(one for one in view.dialogue.suspended if one is not task)
             view = view.with_dialogue(replace(view.dialogue, suspended=kept))
             return advance(view, filled(view, task, found), ("fits a task that waits",))
+    return None
+
+
+def _elliptical(view: View) -> Decision | None:
+    """ "Meeting room tomorrow ten to twelve", "A302 tomorrow at ten": a query without a verb."""
+    named = named_flows(view)
+    for flow in view.book.flows.values():
+        if flow.id not in named and not re.search(r"\d", view.text):
+            continue
+        nouns = hits(tuple(flow.nouns.get(view.language, ())), view.plain, view.language)
+        for intent in flow.intents.values():
+            if intent.kind != "read" or not intent.required:
+                continue
+            read = begun(view, intent, "", left=False)
+            words = sum(hit.end - hit.start for hit in nouns[:1]) / max(1, len(view.plain))
+            known = nouns or any(flow.slots[name].source for name in read.sure)
+            if known and len(read.sure) > 1 and covered(view, read) + words >= NEARLY_ALL:
+                match = Match(intent, "", 0, 0, True)
+                return begin(view, match, ("a query without a verb",))
+            break
     return None

@@ -47,6 +47,20 @@ def _tells_other(view: View, task: Task) -> bool:
     )
 
 
+def last_deed(view: View) -> Decision | None:
+    """ "What did I just book?": the last thing that was carried out."""
+    if not view.common.has("recall_done", view.plain):
+        return None
+    for done in reversed(view.dialogue.done):
+        if done.write:
+            why = ("asks what was done",)
+            return Decision(
+                "recall", view.dialogue, done.task.name, False, done.task.slots, why,
+                task=done.task, done=done,
+            )  # fmt: skip
+    return None
+
+
 def _candidates(view: View) -> Iterator[Task | Done]:
     """Tasks and what was done, newest first; those whose noun is named come before the others."""
     dialogue = view.dialogue

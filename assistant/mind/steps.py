@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from assistant.mind.carrying import inherited, picked, renewed
 from assistant.mind.dialogue import CONFIRM, Call, Task, frozen
-from assistant.mind.filling import begun, inherited, picked, renewed
+from assistant.mind.filling import begun
 from assistant.mind.flows import Intent
 from assistant.mind.intents import Match
 from assistant.mind.view import MAX_SUSPENDED, Decision, View

@@ -26,9 +26,9 @@ def told(view: View, decision: Decision) -> str:
         return words("rolled_back", language)
     if task is None or act == "model":
         return ""
-    if act == "recall":
+    if act == "recall" and decision.slot:
         return _recalled(view, decision, task)
-    if decision.done is not None and act == "resumed":
+    if decision.done is not None and act in ("resumed", "recall"):
         return words("resumed_done", language, what=_summary(view, decision.done.task))
     asked = question(view, decision) if decision.slot else ""
     if act in LEADS:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from assistant.redact.lexicon import plain
+from assistant.redact.lexicon import plain, table
 from assistant.redact.shapes import Span, beside_cards, shaped
 from assistant.redact.spoken import announced, answered
 
-__all__ = ["Redacted", "redact"]
+__all__ = ["Redacted", "redact", "warm"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,12 @@ def redact(text: str, after: str = "") -> Redacted:
         return Redacted(text)
     spans += beside_cards(low, spans)
     return _replaced(text, spans)
+
+
+def warm() -> None:
+    """Load words, patterns and check digits, so that the first turn need not wait for them."""
+    for text in table()["warm"]:
+        redact(text, text)
 
 
 def _replaced(text: str, spans: list[Span]) -> Redacted:

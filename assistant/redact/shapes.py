@@ -123,7 +123,7 @@ def _number_at(low: str, run: Sequence[_Item], first: int) -> tuple[int, str] | 
         if len(text) > 34:
             break
         kind = _kind(text) if len(text) >= SHORTEST_CARD else ""
-        if kind and not (kind == "card number" and _telephone(low, run[first].start)):
+        if kind and not (kind == "card number" and _other_number(low, run[first].start)):
             best = (index, kind)
             if len(text) in (16, 18):
                 break
@@ -149,8 +149,11 @@ def _phone() -> re.Pattern[str]:
     return re.compile(either(table()["cards"]["phone"]))
 
 
-def _telephone(low: str, start: int) -> bool:
-    """What stands before it says that it is a telephone or an order number."""
+def _other_number(low: str, start: int) -> bool:
+    """What stands before it says that it is a telephone or an order number, or part of a name."""
+    before = low[start - 1 : start]
+    if before in ("/", "_") or (before.isascii() and before.isalpha()):
+        return True
     return _phone().search(low[max(0, start - 48) : start]) is not None
 
 
@@ -176,7 +179,11 @@ def _forms(low: str) -> Iterator[Span]:
 @cache
 def _token_forms() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     shapes = table()["shapes"]
-    return re.compile(either(shapes["token"])), re.compile(shapes["login"]), re.compile(shapes["long"])
+    return (
+        re.compile(either(shapes["token"])),
+        re.compile(shapes["login"]),
+        re.compile(shapes["long"]),
+    )
 
 
 def _tokens(text: str) -> Iterator[Span]:
