@@ -18,6 +18,7 @@ _TELLS = re.compile(r"(?:my|our|his|her|their|someone|somebody|it|he|she|they)\b
 """begins a statement, not a choice"""
 NEARLY_ALL = 0.75
 """share of the words that a noun and values make up, from which nothing else is said"""
+HOURS = ("date", "time", "time_range")
 TYPED = ("time_range", "date", "time", "money", "duration", "quantity", "number")
 """types of values that a change may name without any word for them: "make it three" """
 FEW = 6
@@ -170,6 +171,9 @@ def _pick(view: View) -> Decision | None:
     if not found:
         slots = [view.flow(last.task).slots[name] for name in offered]
         read = read_slots(view, slots, [slot.name for slot in slots])
+        times = [one for one in view.flow(last.task).slots.values() if one.type in HOURS]
+        if set(read_slots(view, times).spans) and covered(view, read) < MOSTLY:
+            return None  # "tomorrow at ten" is no B210
         rest = len(view.plain) - sum(end - start for start, end in read.spans)
         found = dict(read.sure) if read.sure and rest <= max(16, len(view.plain) // 2) else {}
     if not found or asks(view) or _TELLS.match(view.plain):

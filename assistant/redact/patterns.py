@@ -18,6 +18,8 @@ _SENTENCE = r"[.!?;](?=[\"')\]]*(?:\s|$))|[!?;](?=[\u4e00-\u9fff])|[。\n]"
 _SENTENCE_END = re.compile(_SENTENCE)
 _MASK = str.maketrans(".,;", "   ")
 Words = tuple[int, int]
+NEAR = 80
+"""characters around a name that are looked at, where no clause says how many"""
 
 
 def masked(low: str) -> str:
@@ -65,7 +67,7 @@ def innocent(value: str) -> bool:
 
 def other_code(cue: Cue, low: str, start: int) -> bool:
     """ "room code", "zip code": a bare code of which something says that it is none of ours."""
-    return cue.said == "bare" and open().search(low, 0, start) is not None
+    return cue.said == "bare" and open().search(low, max(0, start - NEAR), start) is not None
 
 
 def trimmed(low: str, start: int, end: int) -> Words:

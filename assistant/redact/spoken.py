@@ -18,6 +18,7 @@ from assistant.redact.lexicon import (
     grammars,
 )
 from assistant.redact.patterns import (
+    NEAR,
     STRONG,
     WORD,
     Words,
@@ -163,7 +164,7 @@ class _Reader:
             return self._value(at)
         if english.not_after.match(self._low, at) or chinese.not_after.match(self._low, at):
             return None
-        value = self._low[at : clause_end(self._low, at)]
+        value = self._low[at : clause_end(self._low[: at + NEAR], at)]
         chunk = _CHUNK.match(self._low, at)
         spelled = CODE.match(self._low, at)
         sure = (
@@ -171,7 +172,7 @@ class _Reader:
             or (spelled and digits_in(spelled.group()) >= 3)
             or _QUOTED.match(self._low, at)
             or (value and numbered().search(value))
-            or used().search(self._low, 0, start)
+            or used().search(self._low, max(0, start - NEAR), start)
             or colon().search(self._low, end, at)
         )
         if not sure or (spelled and self._measured(spelled.end())):
