@@ -26,6 +26,7 @@ from assistant.loop import Finished, Loop, Notice, Shown, Typed
 from assistant.memory.cache import Conversation
 from assistant.memory.extract import Noted, Scribe
 from assistant.mouth import Mouth, Page, Speech
+from assistant.redact import warm
 from assistant.snapshots import Primed, rules_alone, without_words
 from assistant.speakable import language_of
 from assistant.stages import Clock, LanguageModel, Microphone, Recognizer, Speaker, Voice
@@ -164,12 +165,18 @@ def build_mind(
     )
     loop = Loop(engines.recognizer, turns, mouth, scribe.gate, clock, line.show)
     line.connect(loop)
-    if home.driver is not None:
-        Worker("flows", home.driver.warm).start()
+    Worker("warm", lambda: _warm_rules(home)).start()
     worker = Worker("scribe", scribe.run).start()
     engines.users.append(worker)
     engines.closers.callback(scribe.end)
     return Mind(home.conversation, scribe, turns, loop)
+
+
+def _warm_rules(home: Home) -> None:
+    """Load and compile what the first turn would wait for."""
+    warm()
+    if home.driver is not None:
+        home.driver.warm()
 
 
 def warm_prompts(mind: Mind, progress: Progress) -> None:

@@ -176,7 +176,7 @@ class Whisper:
         heard = self._recognise(samples, window, self._config.beam_size)
         redone = heard.evidence.looping and window < FULL
         if redone:
-            log.debug("repetition, again with the full window: %r", heard.evidence.text)
+            log.debug("repetition, again with the full window")
             heard = self._recognise(samples, FULL, REDO_BEAM)
         reason = why_refused(heard.evidence, self._config)
         if expected and not reason:
@@ -241,7 +241,7 @@ class Whisper:
         text = in_words(tokenizer.decode(kept), language)
         looping = len(tokens) >= limit or len(kept) < len(tokens)
         evidence = Evidence(text, looping, log_prob, result.no_speech_prob)
-        log.debug("%s %r", language, evidence)
+        log.debug("%s, %d characters, %.2f", language, len(evidence.text), evidence.log_prob)
         return _Heard(evidence, language, encoded, limit)
 
     def _languages_of(self, encoded: Any) -> tuple[str, ...]:

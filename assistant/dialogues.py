@@ -6,6 +6,7 @@ write has to carry the user's yes (D9, M12). A failing action is said, never rai
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import json
 import logging
@@ -211,7 +212,7 @@ class Driver:
         try:
             outcome = ACTIONS[call.action](self._office, call.slots, view.now)
         except (sqlite3.Error, OSError, AssistantError) as error:
-            log.error("%s failed: %s", call.action, error)
+            log.error("%s failed: %s", call.action, type(error).__name__)
             return Outcome(FAILED, frozen({"reason": str(error)}), ok=False)
         if intent.kind != "read":
             self._known = {}
@@ -287,6 +288,7 @@ def open_driver(config: FlowsConfig, folder: Path) -> Driver:
     Raises ConfigError when a flow is broken, StorageError when the database cannot be opened.
     """
     book = load_book([Path(one).expanduser() for one in config.folders], load_skills())
+    _check_denied(config.denied, book)
     return Driver(
         book,
         open_office(folder / "office.db"),
@@ -294,6 +296,17 @@ def open_driver(config: FlowsConfig, folder: Path) -> Driver:
         gate=load_gate(folder),
         minutes=config.task_minutes,
     )
+
+
+def _check_denied(denied: Collection[str], book: Book) -> None:
+    """A misspelt name would permit what should be denied. ConfigError."""
+    intents = [intent.full for flow in book.flows.values() for intent in flow.intents.values()]
+    known = ["*", *(f"{flow}.*" for flow in book.flows), *intents]
+    for name in denied:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1, 0.5)
+            hint = f"did you mean {near[0]}?" if near else "run.py flows show lists them."
+            raise ConfigError(f"flows.denied: there is no intent {name!r}; {hint}")
 
 
 def load_gate(folder: Path | None = None) -> Gate:

@@ -21,6 +21,7 @@ from assistant.events import (
 )
 from assistant.memory.extract import Noted
 from assistant.mouth import Mouth
+from assistant.redact import redact
 from assistant.stages import Cancel, Clock, Recognizer
 from assistant.turns import Heard, Turns
 from assistant.wording import words
@@ -285,7 +286,7 @@ class Loop:
         except Exception as error:
             self._fail(Failed("asr", error))
             return before
-        self._show(Said(transcript))
+        self._show(Said(replace(transcript, text=redact(transcript.text).text)))
         if not transcript.text:
             return before  # a cough: what it interrupted is answered after all
         text, language = transcript.text, transcript.language

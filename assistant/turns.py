@@ -25,6 +25,7 @@ from assistant.mind.prompt import Exchange, reply_messages
 from assistant.mind.reply import answer
 from assistant.mind.state import State
 from assistant.mouth import Delivery, Mouth
+from assistant.redact import redact
 from assistant.stages import Cancel, Clock, LanguageModel, Message
 from assistant.wording import words
 
@@ -104,6 +105,7 @@ class Turns:
 
     def take(self, heard: Heard, cancel: Cancel, *, again: bool = False) -> Turn:
         """Answer; `again` replaces the last turn, whose reply nobody has heard."""
+        heard = replace(heard, text=self._without_secrets(heard.text, again=again))
         number = self._conversation.next_turn - (1 if again else 0)
         before = self._conversation.state
         tasks = self._before if again else before.dialogue
@@ -125,6 +127,14 @@ class Turns:
             if handled.replies:
                 return self._by_rule(turn, handled, heard, cancel)
         return self._by_model(turn, heard, cancel, again=again)
+
+    def _without_secrets(self, text: str, *, again: bool) -> str:
+        """What the person said, with passwords and the like taken out before anything sees it."""
+        recent = self._conversation.recent()
+        recent = recent[:-1] if again else recent
+        said, before = (recent[-1].reply, recent[-1].user) if recent else ("", "")
+        found = redact(text, after=said)
+        return found.text if found.kinds else redact(text, after=before).text
 
     def _decide(self, turn: Turn, tasks: Dialogue, heard: Heard, cancel: Cancel) -> Handled | None:
         """What the flows make of it; None when they cannot be asked."""

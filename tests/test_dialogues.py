@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from assistant.dialogues import GATE, load_gate
+from assistant.config import FlowsConfig
+from assistant.dialogues import GATE, load_gate, open_driver
 from assistant.errors import ConfigError
 from assistant.events import Failed, SpeechStarted
 from assistant.memory.store import load_state
@@ -172,3 +173,28 @@ def test_d2_the_model_is_asked_only_where_the_gate_is_unsure(
     assert h.records[-1].reply == reply
     assert 'Asked: "For which day?"' in h.notes.prompts[0][-1]["content"]
     assert h.conversation.state.dialogue != Dialogue()
+
+
+def test_m12_a_secret_reaches_neither_prompt_state_database_nor_screen(tmp_path: Path) -> None:
+    secret = "hunter2"
+    with house(tmp_path, flows=True) as h:
+        h.replies.enqueue("All right.", "All right.")
+        h.notes.enqueue("The user's password is hunter2.", "nothing")
+        h.hear(f"my password is {secret}", "my card number is 4111 1111 1111 1111")
+        h.settle()
+        rows = h.store.submit(lambda db: list(db.query("select * from turns"))).result()
+        kept = [
+            str(rows),
+            str(h.conversation.state.to_dict()),
+            str(h.replies.prompts),
+            str(h.shown),
+        ]
+    for text in kept:
+        assert secret not in text
+        assert "4111" not in text
+    assert "[password]" in kept[0]
+
+
+def test_a_misspelt_denial_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="did you mean stock"):
+        open_driver(FlowsConfig(denied=("stok.order",)), tmp_path)

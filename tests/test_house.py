@@ -15,7 +15,7 @@ HOUSE = ROOT / "assistant"
 FILES = sorted(HOUSE.rglob("*.py"))
 
 LEVELS = [
-    {"cores", "errors", "wording", "workers", "events", "speakable"},
+    {"cores", "errors", "redact", "wording", "workers", "events", "speakable"},
     {"stages", "config", "clock", "options"},
     {"weights", "chat", "evidence", "expected", "languages"},
     {"weights_fetch", "audio", "vad", "endpoint", "llm", "asr", "tts", "mind"},

@@ -22,6 +22,7 @@ from sqlite_utils import Database
 from assistant.errors import AssistantError, DataInUse, StaleWrite, StorageError
 from assistant.events import Failed, Turn
 from assistant.memory.db import connect
+from assistant.redact import redact
 from assistant.workers import CancelToken, Inbox, Ticket, Worker
 
 T = TypeVar("T")
@@ -179,16 +180,20 @@ def open_session(bank: str, now: float, hours: float) -> Callable[[Database], Se
 
 
 def keep_turn(turn: Turn, now: float, *, note: bool) -> Callable[[Database], None]:
-    """Write the turn as far as it is known; with `note` also queue its state update."""
+    """Write the turn as far as it is known; with `note` also queue its state update.
+
+    Secrets are taken out here once more, whoever hands the turn in (M12).
+    """
+    user_text, raw = redact(turn.user_text).text, redact(turn.raw).text
 
     def work(db: Database) -> None:
         row = {
             "session": turn.session,
             "turn": turn.turn,
             "at": now,
-            "user_text": turn.user_text,
+            "user_text": user_text,
             "language": turn.language,
-            "raw": turn.raw,
+            "raw": raw,
             "reply": turn.reply,
             "heard": turn.heard,
             "interrupted": int(turn.interrupted),
@@ -292,7 +297,8 @@ def load_job(session: str, turn: int) -> Callable[[Database], Job | None]:
         row = next(db.query(sql, [session, turn]), None)
         if row is None:
             return None
-        return Job(session, turn, row["user_text"], row["language"], row["said"] or "")
+        said = redact(row["user_text"]).text  # rows of an earlier version hold what was said
+        return Job(session, turn, said, row["language"], row["said"] or "")
 
     return work
 
@@ -344,6 +350,7 @@ def load_turns(session: str, last: int) -> Callable[[Database], list[dict[str, A
             "where t.session = ? and (j.status = 'queued' or t.turn > "
             "(select coalesce(max(turn), 0) from turns where session = ?) - ?) order by t.turn"
         )
-        return list(db.query(sql, [session, session, last]))
+        rows = db.query(sql, [session, session, last])
+        return [{**row, "user_text": redact(row["user_text"]).text} for row in rows]
 
     return work
