@@ -5,6 +5,7 @@ The same for speech and text. Nothing here waits for disk, search or background 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -29,6 +30,8 @@ from assistant.redact import redact
 from assistant.stages import Cancel, Clock, LanguageModel, Message
 from assistant.wording import words
 
+_NO_WORDS = re.compile(r"[\W\d_]*(?:[A-Za-z]{1,2}[- ]?\d+)?[\W\d_]*$")
+"""codes and numbers: no word tells the language"""
 SLACK_SECONDS = 0.1
 """A reply cut so shortly before its end was heard whole: a device is not exact to the sample."""
 
@@ -105,7 +108,10 @@ class Turns:
 
     def take(self, heard: Heard, cancel: Cancel, *, again: bool = False) -> Turn:
         """Answer; `again` replaces the last turn, whose reply nobody has heard."""
-        heard = replace(heard, text=self._without_secrets(heard.text, again=again))
+        text = self._without_secrets(heard.text, again=again)
+        if _NO_WORDS.match(text) and self._last is not None:  # "B105" is said in any language
+            heard = replace(heard, language=self._last[0].language)
+        heard = replace(heard, text=text)
         number = self._conversation.next_turn - (1 if again else 0)
         before = self._conversation.state
         tasks = self._before if again else before.dialogue

@@ -7,7 +7,16 @@ from dataclasses import replace
 
 from assistant.mind.carrying import ordinal, until
 from assistant.mind.dialogue import CONFIRM, Task, frozen
-from assistant.mind.filling import Read, covered, distinct, filled, read_slots, renamed
+from assistant.mind.filling import (
+    Read,
+    begun,
+    covered,
+    distinct,
+    filled,
+    read_slots,
+    renamed,
+    slots_of,
+)
 from assistant.mind.intents import Match, matches
 from assistant.mind.opening import MOSTLY, TYPED, asks, is_command, resumed
 from assistant.mind.recall import last_deed, recalled
@@ -151,10 +160,11 @@ def _changes(view: View, task: Task) -> Read:
 
 
 def _detached(view: View, task: Task) -> Decision | None:
-    """A clear request of its own: another flow, or another intent of this one."""
-    found = [
-        match for match in matches(view, frozenset((task.flow,))) if match.intent.full != task.name
-    ]
+    """A clear request of its own: another flow, another intent of this one, or the same anew."""
+    every = matches(view, frozenset((task.flow,)))
+    found = [match for match in every if match.intent.full != task.name]
+    if (again := _anew(view, task, every)) is not None:
+        return begin(view, again, (f"another one: {again.cue!r}",))
     other = [match for match in found if match.intent.flow != task.flow and match.alone]
     own = [one for one in found if one.intent.flow == task.flow and backed(view, one)]
     best = other[0] if other else None
@@ -165,6 +175,17 @@ def _detached(view: View, task: Task) -> Decision | None:
     if best is None:
         return None
     return begin(view, best, (f"clear request: {best.cue!r}",))
+
+
+def _anew(view: View, task: Task, every: list[Match]) -> Match | None:
+    """ "Remind me to call Bob", while the time of another reminder is asked for."""
+    for match in every:
+        if match.intent.full == task.name and match.alone and _ADDRESSES.search(match.cue):
+            rest = [slot.name for slot in slots_of(view, match.intent) if slot.rest]
+            read = begun(view, match.intent, match.cue).sure
+            if any(name in read and name in task.slots for name in rest):
+                return match
+    return None
 
 
 def _is_answer(view: View, task: Task, match: Match) -> bool:

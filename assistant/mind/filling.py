@@ -15,6 +15,7 @@ from assistant.mind.view import MAX_EARLIER, View
 MORE_WORDS = 3
 MORE_CHARACTERS = 6
 """of "and flour": more words are a sentence"""
+HOURS = ("time", "time_range")
 ORDER = (
     "code", "choice", "time_range", "date", "money", "duration", "quantity", "number", "time",
     "flag", "name", "text",
@@ -93,17 +94,19 @@ def read_slots(
     sure: dict[str, Filled] = {}
     maybe: dict[str, Filled] = {}
     spans: list[tuple[int, int]] = []
-    hours: list[tuple[int, int]] = []
+    kinds: dict[str, list[tuple[int, int]]] = {"day": [], "hour": [], "": [], "?": []}
     for _, slot, found in sorted(claims, key=lambda claim: (claim[2].sure < SURE, claim[0])):
         if slot.name in sure or slot.name in maybe:
             continue
-        # "this afternoon" is a day and a time
-        shares = slot.type == "date" and slot.name not in asked
-        if _overlaps(found, [span for span in spans if not (shares and span in hours)]):
+        # "This afternoon", "six tonight": a day and a time share their words.
+        kind = "day" if slot.type == "date" else "hour" if slot.type in HOURS else ""
+        other = {"day": "hour", "hour": "day"}.get(kind, "?")
+        shared = [] if slot.type == "date" and slot.name in asked else kinds[other]
+        if _overlaps(found, [span for span in spans if span not in shared]):
             continue
         spans.append((found.start, found.end))
-        if slot.type in ("time_range", "time"):
-            hours.append(spans[-1])
+        if not (slot.type == "date" and slot.name in asked):
+            kinds[kind].append(spans[-1])
         (sure if found.sure >= SURE else maybe)[slot.name] = Filled(
             found.value, found.spoken, view.turn
         )

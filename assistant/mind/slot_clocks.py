@@ -69,7 +69,7 @@ def _english(language: str) -> Grammar:
     oh, clock = either(language, "oh"), either(language, "clock_words")
     tail = (
         rf"(?: ?(?P<clock>{clock})\b)?(?: ?(?P<half>{half}))?"
-        rf"(?:,? (?:in the|at|this|tomorrow|today|in) ?(?P<part>{_any_part(language)})\b"
+        rf"(?:,? (?:(?:in the|at|this|tomorrow|today|in) )?(?P<part>{_any_part(language)})\b"
         rf"| (?=tonight))?"
     )
     side = "(?:-|to |until |till )"

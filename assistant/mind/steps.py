@@ -21,7 +21,7 @@ def backed(view: View, match: Match) -> bool:
     """The request is clear: by its noun, or by a value beside a cue that could mean anything."""
     if match.alone:
         return True
-    opens = match.start <= view.opening + 1
+    opens = view.language == "zh" or match.start <= view.opening + 1
     read = begun(view, match.intent, match.cue, left=opens)
     return bool(read.sure or picked(view, match.intent, read.sure, guess=False))
 
@@ -35,7 +35,9 @@ def begin(view: View, match: Match, why: tuple[str, ...]) -> Decision:
     sure = {**sure, **picked(view, intent, sure)}
     sure = {**inherited(view, intent, sure), **sure}
     dialogue = view.dialogue
-    if dialogue.task is not None and dialogue.task.name != intent.full:
+    if dialogue.task is not None and (
+        dialogue.task.name != intent.full or view.intent(dialogue.task).kind != "read"
+    ):
         waiting = (*dialogue.suspended, dialogue.task)[-MAX_SUSPENDED:]
         dialogue = replace(dialogue, task=None, suspended=waiting)
     last = view.last_of(intent.flow)
