@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from assistant.audio import files
 from assistant.config import ROOT
@@ -15,6 +16,11 @@ from assistant.errors import ModelError
 from assistant.events import Audio
 from assistant.weights import find
 from tests.soundcard import VirtualCard, missing
+
+
+# A busy machine is no fault of what is tested: no example has a deadline.
+settings.register_profile("assistant", deadline=None)
+settings.load_profile("assistant")
 
 
 @pytest.fixture(scope="session")
