@@ -28,7 +28,7 @@ from assistant.mind.dialogue import Call, Dialogue, Done, Task, frozen
 from assistant.mind.flows import Book, Choice, Intent
 from assistant.mind.gate import Gate, Scene
 from assistant.mind.policy import decide
-from assistant.mind.slots import SURE, read
+from assistant.mind.slots import SURE
 from assistant.mind.split import split
 from assistant.mind.steps import unjudged
 from assistant.mind.telling import result, told
@@ -249,15 +249,7 @@ class Driver:
             for slot in flow.slots.values()
             if slot.type != "text"
             and any(
-                found.sure >= SURE
-                for found in read(
-                    slot,
-                    view.text,
-                    view.language,
-                    view.now,
-                    view.choices(slot),
-                    wanted=slot.name == task.asked,
-                )
+                found.sure >= SURE for found in view.values(slot, wanted=slot.name == task.asked)
             )
         )
         scene = Scene(

@@ -35,32 +35,46 @@ LEAST = 3
 """a feature that is seen less often teaches nothing"""
 SMALL = 1e-3
 """a weight below this is left out"""
-STRENGTH = 1.0
+STRENGTH = 5.0
+BLIND = 3
+"""one turn in so many is learned without topics, as if its flow were new"""
 BALANCED = 0.97
 """so much balanced accuracy the threshold has to keep, if it can"""
 BLOCK, HELD = 50, 5
-"""of every HELD blocks of so many turns one chooses the threshold"""
+"""blocks of so many turns are judged by weights learned from the other parts"""
 FEW = 10
 """so many turns of either label are needed to choose a threshold"""
 
 
 def train(turns: Iterable[Labelled]) -> Gate:
-    """Fit a gate: the threshold on a part held out, the weights on all.
+    """Fit a gate: the weights on all turns, the threshold on verdicts about unseen parts.
 
+    Turns without acts, when nothing was said before, only teach the topics.
     Raises ValueError when all turns have one label.
     """
     turns = list(turns)
     if len({label for _, label in turns}) < 2:
         raise ValueError("There must be turns that continue and turns that detach.")
-    held = [number // BLOCK % HELD == HELD - 1 for number in range(len(turns))]
-    apart = [turn for turn, out in zip(turns, held, strict=True) if out]
+    scores, labels = _unseen_scores(turns)
     threshold = 0.5
-    if min(sum(label for _, label in apart), sum(not label for _, label in apart)) >= FEW:
-        first = fit([turn for turn, out in zip(turns, held, strict=True) if not out])
-        threshold = best_threshold(
-            [first.detach(scene) for scene, _ in apart], [label for _, label in apart]
-        )
+    if min(labels.count(True), labels.count(False)) >= FEW:
+        threshold = best_threshold(scores, labels)
     return replace(fit(turns), threshold=threshold)
+
+
+def _unseen_scores(turns: Sequence[Labelled]) -> tuple[list[float], list[bool]]:
+    """Each part judged by a gate that has learned from the others."""
+    scores: list[float] = []
+    labels: list[bool] = []
+    for part in range(HELD):
+        held = [number // BLOCK % HELD == part for number in range(len(turns))]
+        rest = [turn for turn, out in zip(turns, held, strict=True) if not out]
+        apart = [turn for turn, out in zip(turns, held, strict=True) if out and turn[0].acts]
+        if apart and len({label for _, label in rest}) == 2:
+            gate = fit(rest)
+            scores += [gate.detach(scene) for scene, _ in apart]
+            labels += [label for _, label in apart]
+    return scores, labels
 
 
 def fit(turns: Sequence[Labelled]) -> Gate:
@@ -69,8 +83,11 @@ def fit(turns: Sequence[Labelled]) -> Gate:
     from sklearn.linear_model import LogisticRegression
 
     gate = Gate(topics=learn_topics(turns))
+    turns = [turn for turn in turns if turn[0].acts]
     vectors = DictVectorizer(dtype=np.float32)
-    matrix = vectors.fit_transform([gate.seen(scene) for scene, _ in turns])
+    matrix = vectors.fit_transform(
+        [gate.seen(scene, topics=bool(number % BLIND)) for number, (scene, _) in enumerate(turns)]
+    )
     labels = np.array([label for _, label in turns])
     often = np.asarray((matrix != 0).sum(axis=0)).ravel() >= LEAST
     model = LogisticRegression(C=STRENGTH, class_weight="balanced", solver="liblinear")

@@ -114,12 +114,14 @@ def labelled(
     book: Mapping[str, Flow],
     language: str = "en",
 ) -> list[Labelled]:
-    """Every turn but the first of its dialogue."""
-    watcher, result = Watcher(flows, book, language), []
+    """Every turn but the first of its dialogue, and what opens a service, as a turn about it."""
+    watcher, result = Watcher(flows, book, language), list[Labelled]()
     for turn in turns:
         scene = watcher.scene(turn)
         if scene is not None:
             result.append((scene, turn.detach))
+        new = [name for name in turn.services if name not in turn.before and name in flows]
+        result += [(Scene(turn.text, language, "", flows[name], ""), False) for name in new]
         watcher.note(turn)
     return result
 
@@ -130,7 +132,7 @@ def thinned(turns: Sequence[Labelled]) -> list[Labelled]:
     always = {act for scene, label in turns if not label for act in scene.acts} - telling
     kept, count = [], 0
     for scene, label in turns:
-        if label or not set(scene.acts) & always:
+        if label or not set(scene.acts) & always:  # or it opens a service: it has no acts
             kept.append((scene, label))
             continue
         count += 1
@@ -157,9 +159,9 @@ def judge(
     for turn in turns:
         scene = watcher.scene(turn)
         if scene is not None:
-            began = time.perf_counter()
+            began = time.thread_time()  # other processes do not count
             scores.append(gate.detach(scene))
-            spent.append((time.perf_counter() - began) * 1000)
+            spent.append((time.thread_time() - began) * 1000)
             labels.append(turn.detach)
         watcher.note(turn)
     return Verdicts(tuple(scores), tuple(labels), gate.threshold, tuple(spent))

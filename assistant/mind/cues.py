@@ -83,13 +83,13 @@ def any_of(patterns: tuple[str, ...], language: str, nouns: tuple[str, ...]) -> 
 
 
 @lru_cache(maxsize=64)
-def _units(text: str, language: str) -> frozenset[str]:
+def units(text: str, language: str) -> frozenset[str]:
     """Words, or Chinese characters."""
     return frozenset(text if language == "zh" else text.split())
 
 
 @cache
-def _heads(
+def heads(
     patterns: tuple[str, ...], language: str, nouns: tuple[str, ...]
 ) -> frozenset[str] | None:
     """What each pattern begins with, one of which a text has to hold; None: anything may be."""
@@ -117,8 +117,8 @@ def hits(
     patterns: tuple[str, ...], text: str, language: str, nouns: tuple[str, ...] = ()
 ) -> tuple[Hit, ...]:
     """All places of all patterns in a `plain` text, the most telling first."""
-    heads = _heads(patterns, language, nouns)
-    if heads is not None and heads.isdisjoint(_units(text, language)):
+    first = heads(patterns, language, nouns)
+    if first is not None and first.isdisjoint(units(text, language)):
         return ()
     if not any_of(patterns, language, nouns).search(text):
         return ()

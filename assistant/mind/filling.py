@@ -83,7 +83,7 @@ def read_slots(
         bare = slot.name in asked
         if slot.type == "text" and not (bare or free):
             continue
-        for place, found in enumerate(_values(view, slot, wanted=bare)):
+        for place, found in enumerate(view.values(slot, wanted=bare)):
             if slot.type != "text" and _refused(view, slot, found):
                 continue
             foreign = slot.type == "number" and not bare and slot.name not in needed
@@ -113,10 +113,6 @@ def read_slots(
     return Read(sure, maybe, tuple(spans))
 
 
-def _values(view: View, slot: Slot, *, wanted: bool) -> list[Found]:
-    return read(slot, view.text, view.language, view.now, view.choices(slot), wanted=wanted)
-
-
 def _refused(view: View, slot: Slot, found: Found) -> bool:
     """ "Not A302", "but not today", "anything but ten": named only to be ruled out."""
     return slot.type != "flag" and _NOT.search(view.text[: found.start]) is not None
@@ -139,7 +135,7 @@ def distinct(view: View, slot: Slot) -> tuple[str, ...]:
     if slot.type not in ("choice", "code"):
         return ()
     found = [
-        one for one in _values(view, slot, wanted=True)
+        one for one in view.values(slot, wanted=True)
         if one.sure >= SURE and not _refused(view, slot, one)
     ]  # fmt: skip
     return tuple(dict.fromkeys(one.value for one in sorted(found, key=lambda one: one.start)))
@@ -207,7 +203,7 @@ def begun(view: View, intent: Intent, cue: str, *, left: bool = True) -> Read:
     sure, maybe = dict(found.sure), dict(found.maybe)
     for slot in slots:
         if slot.type == "text" and slot.name not in sure:
-            labelled = [value for value in _values(view, slot, wanted=False) if value.sure >= SURE]
+            labelled = [value for value in view.values(slot, wanted=False) if value.sure >= SURE]
             text = _first_field(labelled[0].value, slots, slot, view) if labelled else ""
             if text:
                 sure[slot.name] = Filled(text, text, view.turn)

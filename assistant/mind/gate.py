@@ -18,6 +18,12 @@ from assistant.mind.words import stems
 
 KEPT = 64
 """sets of flows whose words are kept ready"""
+FEW = 2
+"""a word that so many flows share is still theirs"""
+OVER = ("more", "done")
+"""after these acts nothing is open; the first that occurs counts"""
+START, END, OWN, OTHER = "^", "$", "<own>", "<other>"
+"""where a text begins and ends; a word of the flow under way, and of another"""
 WIDE = "\u3400"
 """from here on a character is a word"""
 
@@ -101,25 +107,55 @@ def _make_index(flows: Sequence[Flow], language: str) -> Index:
     }
 
 
-def kinship(scene: Scene, words: Iterable[str]) -> float:
+Views = Sequence[tuple[tuple[str, float], ...]]
+"""for each word, the flows that it speaks for"""
+
+
+def kinship(scene: Scene, words: Sequence[str]) -> float:
     """How many words speak for the flow under way, less those for the best of the others."""
+    return _lead(scene, words, _views(scene, words))
+
+
+def _views(scene: Scene, words: Iterable[str]) -> Views:
     index = _index((scene.flow, *scene.others), scene.language)
+    return [index.get(word, ()) for word in words]
+
+
+def _lead(scene: Scene, words: Sequence[str], views: Views) -> float:
     sums: dict[str, float] = {}
-    for term in set(words):
-        for flow, weight in index.get(term, ()):
+    for view in dict(zip(words, views, strict=True)).values():
+        for flow, weight in view:
             sums[flow] = sums.get(flow, 0.0) + weight
     own = sums.pop(scene.flow.id, 0.0)
     return own - max(sums.values(), default=0.0)
 
 
+def _blurred(scene: Scene, words: Sequence[str], views: Views) -> list[str]:
+    """The words, but those of few flows only as the flow's under way or another's.
+
+    What is learned of them holds for flows that nobody has been taught.
+    """
+    own = scene.flow.id
+    return [
+        (OWN if any(flow == own for flow, _ in view) else OTHER) if 0 < len(view) <= FEW else word
+        for word, view in zip(words, views, strict=True)
+    ]
+
+
 def features(scene: Scene, words: Sequence[str]) -> dict[str, float]:
     """Name → value, about 1 for each family of features; `words`: the terms of the text."""
     acts = sorted(set(scene.acts))
-    found = _even(_grams("u", words, 3)) | _even(_grams("s", terms(scene.said), 2))
+    views = _views(scene, words)
+    text = [START, *words, END]
+    found = _even(_grams("u", text, 2))
+    over = next((act for act in OVER if act in acts), "")
+    if over:  # the same words mean something else when nothing is open any more
+        blurred = [START, *_blurred(scene, words, views), END]
+        found |= _even(_grams(f"{over} u", text, 2)) | _even(_grams(f"{over} b", blurred, 2))
     found["acts " + " ".join(acts)] = 1.0
     found |= dict.fromkeys((f"act {act}" for act in acts), 1.0)
     found |= dict.fromkeys(_shape(scene), 1.0)
-    lead = _bound(kinship(scene, words), 2.0)
+    lead = _bound(_lead(scene, words, views), 2.0)
     return found | {f"lead {act}": lead for act in ("any", *acts)}
 
 
@@ -160,6 +196,12 @@ class Gate:
     threshold: float = 0.5
     topics: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """term → flow → log of how much likelier the term is when this flow is under way"""
+    known: frozenset[str] = field(init=False, default=frozenset())
+    """flows that have topics"""
+
+    def __post_init__(self) -> None:
+        known = frozenset(flow for flows in self.topics.values() for flow in flows)
+        object.__setattr__(self, "known", known)
 
     def detach(self, scene: Scene) -> float:
         """How likely the user has turned to something else, 0 to 1."""
@@ -169,10 +211,13 @@ class Gate:
             total += weights.get(name, 0.0) * value
         return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, total))))
 
-    def seen(self, scene: Scene) -> dict[str, float]:
-        """The features, those of the learned topics among them."""
+    def seen(self, scene: Scene, *, topics: bool = True) -> dict[str, float]:
+        """The features, those of the learned topics among them if the flow has any."""
         words = terms(scene.text)
-        return features(scene, words) | topic_features(scene, words, self.topics)
+        found = features(scene, words)
+        if topics and scene.flow.id in self.known:
+            found |= topic_features(scene, words, self.topics)
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values; `from_dict` reads them back."""

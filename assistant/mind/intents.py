@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from assistant.mind.cues import Hit, hits, of
-from assistant.mind.flows import Flow, Intent
-from assistant.mind.slots import SURE, read
+from assistant.mind.cues import Hit, heads, hits, of, units
+from assistant.mind.flows import Book, Flow, Intent
+from assistant.mind.slots import SURE
 from assistant.mind.view import View
 
 _STATEMENT = re.compile(
@@ -26,6 +26,8 @@ _THEN_ASKED = re.compile(r"\s*(?:(?:what|when|which|who|whom|whose|where|why)\b|
 """ "Remind me what …": so does one that goes on so."""
 _ASKED_ZH = re.compile(r"怎么|如何|为什么|老板让|谁|本来|差点")
 _PAST_ZH = re.compile(r"^(?:了|过)")
+MAX_TABLES = 8
+"""books and languages whose tables are kept"""
 PHRASE = 3
 OPENS = 4
 """what a cue is worth more that the request begins with"""
@@ -55,29 +57,71 @@ def matches(view: View, near: frozenset[str] = frozenset()) -> list[Match]:
 
 
 def _matches(view: View, near: frozenset[str]) -> list[Match]:
+    said = units(view.plain, view.language)
     found = [
         match
-        for flow in view.book.flows.values()
-        for intent in flow.intents.values()
-        if (match := _match(view, flow, intent, near))
+        for entry in _table(view.book, view.language)
+        if entry.heads is None or not entry.heads.isdisjoint(said)
+        if (match := _match(view, entry, near))
     ]
     return sorted(found, key=lambda match: (-match.score, match.start))
 
 
-def _match(view: View, flow: Flow, intent: Intent, near: frozenset[str]) -> Match | None:
-    nouns = of(flow.nouns, view.language)
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """An intent with what it is looked for by, in one language."""
+
+    flow: Flow
+    intent: Intent
+    nouns: tuple[str, ...]
+    phrases: tuple[str, ...]
+    cues: tuple[str, ...]
+    heads: frozenset[str] | None
+    """words one of which a text has to hold; None: any text may ask for it"""
+
+
+_TABLES: dict[tuple[int, str], tuple[Book, tuple[_Entry, ...]]] = {}
+
+
+def _table(book: Book, language: str) -> tuple[_Entry, ...]:
+    """All intents of a book, made once."""
+    key = (id(book), language)
+    if key not in _TABLES:
+        if len(_TABLES) >= MAX_TABLES:
+            _TABLES.clear()
+        entries = tuple(
+            _entry(flow, intent, language)
+            for flow in book.flows.values()
+            for intent in flow.intents.values()
+        )
+        _TABLES[key] = (book, entries)  # holding the book keeps its id its own
+    return _TABLES[key][1]
+
+
+def _entry(flow: Flow, intent: Intent, language: str) -> _Entry:
+    nouns, phrases, cues = (
+        of(words, language) for words in (flow.nouns, intent.phrases, intent.cues)
+    )
+    first = [heads(group, language, nouns) for group in (phrases, cues) if group]
+    every = None if None in first else frozenset().union(*(one for one in first if one))
+    return _Entry(flow, intent, nouns, phrases, cues, every)
+
+
+def _match(view: View, entry: _Entry, near: frozenset[str]) -> Match | None:
+    flow, intent = entry.flow, entry.intent
     best: Match | None = None
     named = flow.id in named_flows(view)
-    phrases, cues = of(intent.phrases, view.language), of(intent.cues, view.language)
     write = intent.kind != "read"
-    for pattern, place, weight in _places(phrases, nouns, view, write):
+    for pattern, place, weight in _places(entry.phrases, entry.nouns, view, write):
         if "{noun}" in pattern and not named:
             continue
         best = _better(best, Match(intent, pattern, place, weight + PHRASE, True))
-    for pattern, place, weight in _places(cues, nouns, view, write):
+    known: bool | None = None
+    for pattern, place, weight in _places(entry.cues, entry.nouns, view, write):
         if "{noun}" in pattern and not named:
             continue
-        known = not named and _knows(view, flow, intent)
+        if known is None:
+            known = not named and _knows(view, flow, intent)
         if named or known or flow.id in near:
             score = weight + (NOUN if named else 1 if known else 0)
             best = _better(best, Match(intent, pattern, place, score, named or known))
@@ -158,7 +202,6 @@ def _knows(view: View, flow: Flow, intent: Intent) -> bool:
     for name in intent.slots:
         slot = flow.slots[name]
         if slot.source or slot.pattern:
-            values = read(slot, view.text, view.language, view.now, view.choices(slot))
-            if any(found.sure >= SURE for found in values):
+            if any(found.sure >= SURE for found in view.values(slot)):
                 return True
     return False

@@ -38,6 +38,8 @@ def split(view: View) -> Parts:
 def _pieces(view: View, text: str) -> list[str]:
     if view.common.starts("if", view.plain) and (cut := _CONDITION_END.search(text)):
         return [text[: cut.start()].strip(_EDGES), text[cut.end() :].strip(_EDGES)]
+    if not any(view.common.has(name, view.plain) for name in ("then", "if_then")):
+        return [text]
     text = _from_marker("first", view, text)
     marks = sorted(
         {

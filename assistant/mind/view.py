@@ -12,6 +12,7 @@ from typing import Any
 from assistant.mind.cues import Common, plain
 from assistant.mind.dialogue import Call, Dialogue, Done, Filled, Task, frozen
 from assistant.mind.flows import Book, Choice, Flow, Intent, Known, Slot
+from assistant.mind.slots import Found, read
 
 _CLAUSE_END = re.compile(r"[,;:.!?，；：。！？](?!\d)")
 _CONDITION_ENDS = {
@@ -100,6 +101,17 @@ class View:
     def choices(self, slot: Slot) -> tuple[Choice, ...]:
         """What is known of a slot's values beside its own choices."""
         return tuple(self.known.get(slot.source, ())) if slot.source else ()
+
+    def values(self, slot: Slot, *, wanted: bool = False) -> tuple[Found, ...]:
+        """What of the text can fill a slot; read once in a turn."""
+        key = ("values", id(slot), self.text, wanted)
+        if key not in self.memo:
+            found = read(
+                slot, self.text, self.language, self.now, self.choices(slot), wanted=wanted
+            )
+            self.memo[key] = tuple(found)
+        values: tuple[Found, ...] = self.memo[key]
+        return values
 
     def permitted(self, intent: Intent) -> bool:
         return not {intent.full, f"{intent.flow}.*", "*"} & self.denied
