@@ -153,6 +153,7 @@ def test_d2_the_gate_is_told_which_slots_fit() -> None:
     assert fitting("no idea", FLOW, ()) == ()
 
 
+@pytest.mark.training
 def test_d8_the_ranker_learns_which_words_announce_a_slot_without_being_told_the_value() -> None:
     pytest.importorskip("sklearn")
 
@@ -304,6 +305,7 @@ def test_d2_from_and_to_tell_two_places_apart() -> None:
 
 
 @pytest.mark.skipif(not (DATA / "sgd").is_dir(), reason=f"no dialogues under {DATA}")
+@pytest.mark.training
 def test_d2_on_real_dialogues_the_figures_are_all_there(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("sklearn")
     full = read_train

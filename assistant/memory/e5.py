@@ -200,9 +200,7 @@ def _read_tensors(data: NDArray[np.uint8], place: int, width: int) -> dict[str, 
         # A layer's matrices have as many columns as its inputs; only "fo" takes the inner width.
         columns = 4 * width if name.endswith(".fo.w") else width
         blocks = blocks.reshape(-1, columns // 32)
-        tensors[name] = (
-            blocks if name == "emb.word" else _dequantized(blocks).reshape(-1, columns)
-        )
+        tensors[name] = blocks if name == "emb.word" else _dequantized(blocks).reshape(-1, columns)
     return tensors
 
 

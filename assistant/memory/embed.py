@@ -143,7 +143,9 @@ class Engines:
     def encoder(self, language: str) -> TextEncoder | None:
         """For texts of a language ("en", "zh", …); None when its weights are not there."""
         if language.lower().startswith("en"):
-            return self._get("bge", ENGLISH, lambda at: BgeSmall(at / "encoder.onnx", self._threads))
+            return self._get(
+                "bge", ENGLISH, lambda at: BgeSmall(at / "encoder.onnx", self._threads)
+            )
         return self._get("e5", MULTILINGUAL, _load_e5)
 
     def reranker(self, language: str) -> Reranker | None:

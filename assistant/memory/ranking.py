@@ -24,11 +24,11 @@ class Weights:
     meaning_after: float = 0.1
     speaker_words: float = 0.5
     """more by so much when the speaker is the one person named in the question"""
-    speaker_meaning: float = 1.2
+    speaker_meaning: float = 1.5
     """in standard deviations"""
     meaning: float = 1.0
     """weight of the ranking by meaning; that by words has 1"""
-    reranked: float = 2.0
+    reranked: float = 4.0
     damping: int = 10
     """the k of reciprocal rank fusion: smaller trusts the first places more"""
     recent: float = 0.03

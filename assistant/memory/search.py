@@ -186,9 +186,7 @@ class Index:
     def hide(self, ids: Iterable[str], hidden: bool = True) -> None:
         """Keep rows, but leave them out of every answer: what is superseded."""
         for one in ids:
-            self._db.execute(
-                "update search_texts set hidden = ? where id = ?", (int(hidden), one)
-            )
+            self._db.execute("update search_texts set hidden = ? where id = ?", (int(hidden), one))
         self._table = None
 
     def catch_up(self, limit: int = 10_000) -> int:
@@ -216,7 +214,9 @@ class Index:
             ).fetchall()
             if not rows:
                 break
-            texts = [_spoken(text, speaker) if language == "en" else text for _, text, speaker in rows]
+            texts = [
+                _spoken(text, speaker) if language == "en" else text for _, text, speaker in rows
+            ]
             for (number, *_), vector in zip(rows, encoder.passages(texts), strict=True):
                 self._db.execute(
                     "insert into search_vectors (number, encoder, vector) values (?, ?, ?)",

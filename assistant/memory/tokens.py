@@ -28,7 +28,7 @@ def has_cjk(text: str) -> bool:
 
 
 def language_of(text: str) -> str:
-    """"zh" for what is written in Chinese characters or kana, else "en"."""
+    """ "zh" for what is written in Chinese characters or kana, else "en"."""
     return "zh" if has_cjk(text) else "en"
 
 

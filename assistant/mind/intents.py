@@ -199,9 +199,6 @@ def _requested(view: View, start: int, end: int) -> bool:
 
 def _knows(view: View, flow: Flow, intent: Intent) -> bool:
     """A value that only this flow knows stands in the text: "book A302", "order 20 toner"."""
-    for name in intent.slots:
-        slot = flow.slots[name]
-        if slot.source or slot.pattern:
-            if any(found.sure >= SURE for found in view.values(slot)):
-                return True
-    return False
+    slots = (flow.slots[name] for name in intent.slots)
+    telling = (slot for slot in slots if slot.source or slot.pattern)
+    return any(found.sure >= SURE for slot in telling for found in view.values(slot))
