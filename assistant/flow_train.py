@@ -36,10 +36,10 @@ LEAST = 3
 SMALL = 1e-3
 """a weight below this is left out"""
 STRENGTH = 5.0
-BLIND = 3
+BLIND = 6
 """one turn in so many is learned without topics, as if its flow were new"""
-BALANCED = 0.97
-"""so much balanced accuracy the threshold has to keep, if it can"""
+F1, BALANCED = 0.88, 0.97
+"""what detaching is to reach; the threshold favours the one that is further from it"""
 BLOCK, HELD = 50, 5
 """blocks of so many turns are judged by weights learned from the other parts"""
 FEW = 10
@@ -102,17 +102,14 @@ def fit(turns: Sequence[Labelled]) -> Gate:
 
 
 def best_threshold(scores: Sequence[float], labels: Sequence[bool]) -> float:
-    """Where F1 is best among those that keep BALANCED accuracy; between two scores.
-
-    Where none keeps it: where F1 and balanced accuracy together are best.
-    """
+    """Where F1 and balanced accuracy reach most of their goals; between two scores."""
     order = np.argsort(-np.asarray(scores), kind="stable")
     ranked, truth = np.asarray(scores)[order], np.asarray(labels)[order]
     hits, misses = np.cumsum(truth), np.cumsum(~truth)
     f1 = 2 * hits / (hits + misses + truth.sum())
     balanced = (hits / truth.sum() + 1 - misses / (~truth).sum()) / 2
-    goal = np.where(balanced >= BALANCED, f1 + 1, f1 + balanced - 1)
-    best = int(np.argmax(goal))
+    last = np.append(ranked[1:] < ranked[:-1], True)  # equal scores share a side
+    best = int(np.argmax(np.where(last, np.minimum(f1 / F1, balanced / BALANCED), 0.0)))
     below = ranked[best + 1] if best + 1 < len(ranked) else 0.0
     return round(float((ranked[best] + below) / 2), 4)
 

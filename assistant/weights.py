@@ -205,12 +205,19 @@ def _llm_fault(path: Path) -> str:
 
 
 def _embed_fault(path: Path) -> str:
-    if (path / "encoder.bin").is_file():
-        return "" if _read(path / "encoder.bin", 4) == b"E5S1" else f"{path} is not an encoder"
+    packed = path / "encoder.bin"
+    if packed.is_file():
+        return "" if _read(packed, 4) == b"E5S1" else f"{packed} is not a packed encoder"
     return _onnx_fault(path / "encoder.onnx") or _json_fault(path / "tokenizer.json")
 
 
-_FAULTS = {"emb": _embed_fault, "asr": _asr_fault, "llm": _llm_fault, "tts": _tts_fault, "vad": _onnx_fault}
+_FAULTS = {
+    "emb": _embed_fault,
+    "asr": _asr_fault,
+    "llm": _llm_fault,
+    "tts": _tts_fault,
+    "vad": _onnx_fault,
+}
 
 
 def _short(weight: Weight, folder: Path) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -117,6 +118,53 @@ def test_d2_a_decision_takes_less_than_a_millisecond(gate: Gate) -> None:
     assert sorted(spent)[len(spent) // 2] < 0.001
 
 
+def test_d2_when_nothing_is_open_words_of_other_flows_count_without_their_names() -> None:
+    done = {"acts": ("done",), "wanted": ()}
+    cake, trip = (
+        features(scene(text, others=(CAKES, flow("trips", ("voyage",))), **done), terms(text))
+        for text in ("find me a muffin", "find me a voyage")
+    )
+    shared = {name for name in cake.keys() & trip.keys() if "<other>" in name}
+    assert shared == {"done b <other>", "done b <other> $", "done b a <other>"}
+    asked = features(scene("find me a muffin"), terms("find me a muffin"))
+    assert not any(name.startswith("done") for name in asked)
+
+
+def test_d8_where_a_text_begins_and_ends_is_seen() -> None:
+    first, last = (
+        features(scene("no boat"), terms("no boat")),
+        features(scene("boat no"), terms("boat no")),
+    )
+    assert "u ^ no" in first and "u no $" in last
+    assert "u ^ no" not in last and "u ^" not in first
+
+
+def test_d8_topics_are_silent_for_a_flow_that_was_not_taught() -> None:
+    gate = Gate(topics={"flour": {"cakes": 2.0}})
+    assert "topic any" in gate.seen(scene("more flour", flow=CAKES, others=(BOATS,)))
+    assert "topic any" not in gate.seen(scene("more flour"))
+
+
+def test_d8_a_turn_without_acts_teaches_topics_only() -> None:
+    pytest.importorskip("sklearn")
+    opening = Scene("drop anchor", "en", "", flow("trips", ("voyage",)), "do")
+    taught = fit([*scenes_of(BOOK), *[(opening, False)] * 6])
+    assert taught.topics["anchor"].keys() == {"trips"}
+    assert "u anchor" not in taught.weights
+    asked = fit([*scenes_of(BOOK), *[(replace(opening, acts=("ask",)), False)] * 6])
+    assert "u anchor" in asked.weights
+
+
+@pytest.mark.parametrize(("false", "low", "high"), [(2, 0.1, 0.5), (6, 0.5, 0.9)])
+def test_d2_the_threshold_weighs_f1_against_balanced_accuracy(
+    false: int, low: float, high: float
+) -> None:
+    """The tenth turn is worth two false alarms, which F1 alone denies, but not six."""
+    scores = [0.9] * 9 + [0.5] * (1 + false) + [0.1] * 400
+    labels = [True] * 10 + [False] * (400 + false)
+    assert low < best_threshold(scores, labels) < high
+
+
 def test_d8_topics_are_words_that_go_with_one_flow() -> None:
     turns = [(scene("red wind"), False)] * 6 + [(scene("red flour", flow=CAKES), False)] * 12
     topics = learn_topics(turns)
@@ -174,6 +222,7 @@ def test_d8_a_bad_labelled_turn_is_named_with_its_line(tmp_path: Path, line: str
         read_turns(path, BOOK)
 
 
+@pytest.mark.training
 def test_d2_the_shipped_flows_teach_a_gate_that_holds_on_texts_it_has_not_seen() -> None:
     pytest.importorskip("sklearn")
     book = load_book()

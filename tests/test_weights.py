@@ -296,6 +296,9 @@ def test_find_takes_the_name_with_or_without_ending(shop: Path, name: str) -> No
             *("ear", "asr", r"tokenizer.json is missing"),
         ),
         ({"ear": b"x"}, "ear", "asr", "is not a folder"),
+        ({"memo/encoder.onnx": b"PK"}, "memo", "emb", "is not an ONNX model"),
+        ({"memo/encoder.onnx": VOICE}, "memo", "emb", "tokenizer.json is missing"),
+        ({"memo/encoder.bin": b"GGUF"}, "memo", "emb", "is not a packed encoder"),
         ({"vad/a.onnx": VOICE, "vad/b.onnx": VOICE}, "vad", "vad", "must hold one .onnx file"),
     ],
 )
@@ -347,7 +350,9 @@ def test_the_real_catalog_adds_up() -> None:
     catalog = weights.read_catalog(weights.CATALOG)
     for weight in catalog:
         assert weight.kind in weights.KINDS
-        assert weight.licence and weight.origin and set(weight.sets) <= {"default", "small", "memory"}
+        assert (
+            weight.licence and weight.origin and set(weight.sets) <= {"default", "small", "memory"}
+        )
         for file in weight.files:
             parts = [m for s in weight.sources for m in s.members if m.into == file.path]
             assert sum(part.size for part in parts) == file.size

@@ -8,6 +8,7 @@ run. LoCoMo's adversarial questions have no answer and are left out.
 from __future__ import annotations
 
 import json
+import math
 import re
 import sqlite3
 import time
@@ -15,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from assistant.cores import physical_cores
 from assistant.errors import InputError
 from assistant.memory.embed import Engines, Floats, Reranker, TextEncoder
 from assistant.memory.search import Index, Row, Sources
+from assistant.memory.tokens import has_cjk
 from assistant.weights import find
 
 FILE = "conversations.json"
@@ -81,7 +84,6 @@ class Tally:
 
     def figures(self) -> dict[str, Any]:
         searches = max(1, len(self.wall))
-        wall = sorted(self.wall)
         categories = sorted({name for _, name in self.ours})
         return {
             "recall@5": self.recall("ours", 5),
@@ -100,14 +102,19 @@ class Tally:
             },
             "questions": sum(len(self.ours[5, name]) for name in categories),
             "rows": self.rows,
-            "retrieval_ms_p50": _milliseconds(wall[len(wall) // 2] if wall else 0.0),
-            "retrieval_ms_p95": _milliseconds(wall[int(0.95 * (len(wall) - 1))] if wall else 0.0),
+            "retrieval_ms_p50": _milliseconds(_percentile(self.wall, 0.5)),
+            "retrieval_ms_p95": _milliseconds(_percentile(self.wall, 0.95)),
             "retrieval_cpu_ms": _milliseconds(sum(self.cpu) / searches),
             "cpu_ms_by_stage": {
                 name: _milliseconds(spent / searches) for name, spent in self.stages.items()
             },
             "indexing_cpu_ms_per_row": _milliseconds(self.indexing / max(1, self.rows)),
         }
+
+
+def _percentile(values: Sequence[float], share: float) -> float:
+    """By nearest rank; 0 when there is nothing."""
+    return sorted(values)[math.ceil(share * len(values)) - 1] if values else 0.0
 
 
 def _milliseconds(seconds: float) -> float:
@@ -194,7 +201,10 @@ def read_chinese(path: Path = CHINESE) -> list[Conversation]:
 
 
 class Plain:
-    """What anybody would write first: FTS5 with porter over "speaker: text", words joined by OR."""
+    """What anybody would write first: FTS5 with porter over "speaker: text", words joined by OR.
+
+    Chinese is cut into pairs of characters, or it would find nothing at all.
+    """
 
     def __init__(self, rows: Sequence[Row]) -> None:
         self._db = sqlite3.connect(":memory:")
@@ -202,15 +212,20 @@ class Plain:
         self._ids = [row.id for row in rows]
         self._db.executemany(
             "insert into f (rowid, text) values (?, ?)",
-            ((number, f"{row.speaker}: {row.text}") for number, row in enumerate(rows)),
+            ((n, " ".join(_words(f"{row.speaker}: {row.text}"))) for n, row in enumerate(rows)),
         )
 
     def search(self, question: str, k: int) -> list[str]:
-        words = " OR ".join(f'"{word}"' for word in re.findall(r"\w+", question.lower()))
+        words = " OR ".join(f'"{word}"' for word in _words(question))
         found = self._db.execute(
             "select rowid from f where f match ? order by bm25(f) limit ?", (words or '""', k)
         )
         return [self._ids[number] for (number,) in found]
+
+
+def _words(text: str) -> Iterator[str]:
+    for word in re.findall(r"\w+", text.lower()):
+        yield from (map("".join, pairwise(word)) if has_cjk(word) and len(word) > 1 else [word])
 
 
 class Timed:
@@ -243,7 +258,7 @@ Add = Callable[[str, Callable[[], Floats]], Floats]
 class _TimedEncoder:
     def __init__(self, engine: TextEncoder, add: Add) -> None:
         self._engine, self._add = engine, add
-        self.name = engine.name
+        self.name, self.gap = engine.name, engine.gap
 
     def passages(self, texts: Sequence[str]) -> Floats:
         return self._engine.passages(texts)
@@ -271,8 +286,10 @@ def measure(conversations: Sequence[Conversation], engines: Sources) -> Iterator
         tally.indexing += time.process_time() - began
         tally.rows += len(conversation.rows)
         plain = Plain(conversation.rows)
-        index.search("?", 1)  # the rows and the reranker are loaded
+        before = dict(timed.spent)
+        index.search("Who?", 1)  # loads the rows and the reranker
         timed.spent.clear()
+        timed.spent.update(before)
         for question in conversation.questions:
             wall, cpu = time.perf_counter(), time.process_time()
             hits = index.search(question.text, max(DEPTHS))
@@ -298,20 +315,11 @@ def report(
         parts.insert(0, ("", read_locomo(folder)))
     for ending, conversations in parts:
         tally = Tally()
-        for number, tally in enumerate(measure(conversations, engines)):
-            state = {key: tally.recall("ours", key) for key in DEPTHS}
-            note = f"{conversations[number].name}: " + ", ".join(
-                f"recall@{depth} so far {value}" for depth, value in state.items()
-            )
-            emit(
-                {"conversation": conversations[number].name, **_named(state)},
-                None if as_json else note,
-            )
+        for conversation, tally in zip(conversations, measure(conversations, engines), strict=True):
+            row = {"conversation": conversation.name, "questions_so_far": len(tally.wall)}
+            row |= {f"recall@{depth}_so_far": tally.recall("ours", depth) for depth in DEPTHS}
+            emit(row, None if as_json else ", ".join(f"{key} {row[key]}" for key in row))
         result |= {key + ending: value for key, value in tally.figures().items()}
     result["seconds"] = round(time.perf_counter() - began, 1)
     text = "\n".join(f"{key}: {value}" for key, value in result.items())
     emit(result, None if as_json else text)
-
-
-def _named(state: dict[int, float | None]) -> dict[str, float | None]:
-    return {f"recall@{depth}_so_far": value for depth, value in state.items()}

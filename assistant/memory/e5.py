@@ -19,12 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assistant.errors import ModelError
-
-Floats = NDArray[np.float32]
+from assistant.memory.embed import Floats, one_core
 
 MAGIC = b"E5S1"
 HEADER = struct.Struct("<4sI7ifi")
-"""magic, version, width, layers, heads, inner width, vocabulary, positions, types, epsilon, block"""
+"""magic, version, width, layers, heads, inner, vocabulary, positions, types, epsilon, block"""
 WORDS = struct.Struct("<5iQ")
 """pieces, beginning, end, padding, unknown, bytes of text"""
 TENSOR = struct.Struct("<BIQQ")
@@ -40,11 +39,13 @@ class MultilingualE5:
     """Texts to unit vectors of 384 numbers. Made for a background thread."""
 
     name = "multilingual-e5-small"
+    gap = 0.07
+    """Chinese questions: .83 with any Chinese text, .75 with any English one; a little less."""
 
     def __init__(self, path: Path) -> None:
         """Raises ModelError when the file is missing or not of this kind."""
         try:
-            data: NDArray[np.uint8] = np.memmap(path, np.uint8, "r")
+            data: Any = np.memmap(path, np.uint8, "r")
             head = HEADER.unpack_from(data, 0)
             if head[0] != MAGIC or head[-1] != 32:
                 raise ValueError("unknown format")
@@ -65,18 +66,20 @@ class MultilingualE5:
 
     def query(self, text: str) -> Floats:
         """The vector of a question; its products with the rows of `passages` are cosines."""
-        return self._encode([f"query: {text}"])[0]
+        return np.asarray(self._encode([f"query: {text}"])[0])
 
     def _encode(self, texts: Sequence[str]) -> Floats:
         tokens = [self._vocabulary.ids(text) for text in texts]
         result = np.zeros((len(texts), self._width), np.float32)
         for start in range(0, len(texts), BATCH):
             part = tokens[start : start + BATCH]
-            hidden = self._forward(part)
+            with one_core():
+                hidden = self._forward(part)
             ends = np.cumsum([len(ids) for ids in part])
             pooled = [rows.mean(0) for rows in np.split(hidden, ends[:-1])]
             result[start : start + BATCH] = np.stack(pooled)
-        return result / np.maximum(np.linalg.norm(result, axis=1, keepdims=True), 1e-12)
+        norms = np.linalg.norm(result, axis=1, keepdims=True)
+        return np.asarray(result / np.maximum(norms, 1e-12), np.float32)
 
     def _forward(self, texts: Sequence[Sequence[int]]) -> Floats:
         """Hidden states of the texts' tokens, one text after the other."""
@@ -115,12 +118,14 @@ class MultilingualE5:
         return result
 
     def _linear(self, x: Floats, name: str) -> Floats:
-        return x @ self._tensors[name + ".w"].T + self._tensors[name + ".b"]
+        return np.asarray(x @ self._tensors[name + ".w"].T + self._tensors[name + ".b"])
 
     def _norm(self, x: Floats, name: str) -> Floats:
         centred = x - x.mean(-1, keepdims=True)
         spread = np.sqrt((centred * centred).mean(-1, keepdims=True) + self._epsilon)
-        return centred / spread * self._tensors[name + ".w"] + self._tensors[name + ".b"]
+        return np.asarray(
+            centred / spread * self._tensors[name + ".w"] + self._tensors[name + ".b"]
+        )
 
 
 class Unigram:
@@ -168,7 +173,7 @@ class Unigram:
         return found[::-1]
 
 
-def _read_words(data: NDArray[np.uint8], place: int) -> tuple[Unigram, int]:
+def _read_words(data: Any, place: int) -> tuple[Unigram, int]:
     """The vocabulary, and where the directory of tensors begins."""
     count, begin, end, _, unknown, length = WORDS.unpack_from(data, place)
     place += WORDS.size
@@ -183,7 +188,7 @@ def _read_words(data: NDArray[np.uint8], place: int) -> tuple[Unigram, int]:
     return Unigram(pieces, array("f", scores), begin, end, unknown), place + length + 8 + characters
 
 
-def _read_tensors(data: NDArray[np.uint8], place: int, width: int) -> dict[str, Any]:
+def _read_tensors(data: Any, place: int, width: int) -> dict[str, Any]:
     """Every tensor by name; matrices as float32, the word vectors still as rows of blocks."""
     (count,) = struct.unpack_from("<i", data, place)
     place += 4

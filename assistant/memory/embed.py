@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +21,7 @@ from assistant.workers import Lock
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
 Floats = NDArray[np.float32]
 Find = Callable[[str, str], Path]
 """where the weights of a name and kind are"""
@@ -30,12 +33,30 @@ MAX_TOKENS = 160
 BATCH = 8
 
 
+@cache
+def _pools() -> Any:
+    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+
+    return ThreadpoolController()
+
+
+def one_core() -> AbstractContextManager[Any]:
+    """numpy's products on one thread: on two busy cores two of them took ten times as long."""
+    limit: AbstractContextManager[Any] = _pools().limit(limits=1, user_api="blas")
+    return limit
+
+
 class TextEncoder(Protocol):
     """Texts to unit vectors (float32, one row a text): their products are cosines."""
 
     @property
     def name(self) -> str:
         """Whose vectors these are: those of different encoders cannot be compared."""
+        ...
+
+    @property
+    def gap(self) -> float:
+        """By how much the cosines of two texts in different languages are too low."""
         ...
 
     def passages(self, texts: Sequence[str]) -> Floats: ...
@@ -102,6 +123,7 @@ class BgeSmall:
     """
 
     name = "bge-small-en-v1.5"
+    gap = 0.0
 
     def __init__(self, path: Path, threads: int = 1) -> None:
         """Raises ModelError."""
@@ -111,10 +133,11 @@ class BgeSmall:
         if not texts:
             return np.zeros((0, 384), np.float32)
         rows = self._network.run(texts)
-        return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+        norms = np.linalg.norm(rows, axis=1, keepdims=True)
+        return np.asarray(rows / np.maximum(norms, 1e-12), np.float32)
 
     def query(self, text: str) -> Floats:
-        return self.passages([text])[0]
+        return np.asarray(self.passages([text])[0])
 
 
 class CrossEncoder:
@@ -127,7 +150,7 @@ class CrossEncoder:
     def scores(self, question: str, texts: Sequence[str]) -> Floats:
         if not texts:
             return np.zeros(0, np.float32)
-        return self._network.run([(question, text) for text in texts])[:, 0]
+        return np.asarray(self._network.run([(question, text) for text in texts])[:, 0])
 
 
 class Engines:
@@ -142,28 +165,28 @@ class Engines:
 
     def encoder(self, language: str) -> TextEncoder | None:
         """For texts of a language ("en", "zh", …); None when its weights are not there."""
-        if language.lower().startswith("en"):
-            return self._get(
-                "bge", ENGLISH, lambda at: BgeSmall(at / "encoder.onnx", self._threads)
-            )
-        return self._get("e5", MULTILINGUAL, _load_e5)
+        if not language.lower().startswith("en"):
+            return self._get("e5", MULTILINGUAL, _load_e5)
+        return self._get("bge", ENGLISH, lambda at: BgeSmall(at / "encoder.onnx", self._threads))
 
     def reranker(self, language: str) -> Reranker | None:
         """There is one for English only."""
         if not language.lower().startswith("en"):
             return None
-        path = "reranker.onnx"
-        return self._get("reranker", ENGLISH, lambda at: CrossEncoder(at / path, self._threads))
+        return self._get(
+            "reranker", ENGLISH, lambda at: CrossEncoder(at / "reranker.onnx", self._threads)
+        )
 
-    def _get(self, key: str, name: str, load: Callable[[Path], Any]) -> Any:
+    def _get(self, key: str, name: str, load: Callable[[Path], T]) -> T | None:
         with self._lock:
             if key not in self._loaded:
+                self._loaded[key] = None
                 try:
                     self._loaded[key] = load(self._find(name, "emb"))
                 except AssistantError as error:
                     log.warning("memory is searched without %s: %s", key, error)
-                    self._loaded[key] = None
-            return self._loaded[key]
+            engine: T | None = self._loaded[key]
+            return engine
 
 
 def _load_e5(folder: Path) -> TextEncoder:

@@ -18,27 +18,27 @@ class Weights:
     """What counts how much. Chosen on LoCoMo by leaving one conversation out; see bench recall."""
 
     words_before: float = 0.7
-    """share of a row's score by words that the row after it gets: the answer follows the question"""
+    """share of a row's score by words that the next row gets: answers follow questions"""
     words_after: float = 0.3
     meaning_before: float = 0.2
     meaning_after: float = 0.1
-    speaker_words: float = 0.5
+    speaker_words: float = 0.8
     """more by so much when the speaker is the one person named in the question"""
-    speaker_meaning: float = 1.5
+    speaker_meaning: float = 2.0
     """in standard deviations"""
-    meaning: float = 1.0
+    meaning: float = 0.7
     """weight of the ranking by meaning; that by words has 1"""
     reranked: float = 4.0
     damping: int = 10
     """the k of reciprocal rank fusion: smaller trusts the first places more"""
-    recent: float = 0.03
-    important: float = 0.06
+    recent: float = 0.1
+    important: float = 0.1
     """at most this share of the best score is added"""
 
 
 ENGLISH = Weights()
-CHINESE = Weights(meaning=2.0)
-"""Pairs of characters miss what is said in other words; the encoder does not."""
+OTHER = Weights(meaning=2.0)
+"""Chinese: pairs of characters miss what is said in other words; the encoder does not."""
 
 
 def neighbours(sessions: Sequence[str], positions: NDArray[Any]) -> tuple[Numbers, Numbers]:
@@ -62,7 +62,7 @@ def lend(
 ) -> Floats:
     """Scores with a share of those of the neighbouring rows."""
     padded = np.append(scores, np.float32(0))  # index -1 is nobody
-    return scores + from_before * padded[before] + from_after * padded[after]
+    return np.asarray(scores + from_before * padded[before] + from_after * padded[after])
 
 
 def standardized(scores: Floats, known: NDArray[np.bool_]) -> Floats:
@@ -75,11 +75,11 @@ def standardized(scores: Floats, known: NDArray[np.bool_]) -> Floats:
 
 
 def ranks(scores: Floats, taken: NDArray[np.bool_]) -> Numbers:
-    """Place of each row, best 0; -1 for rows that are not taken."""
-    order = np.argsort(-scores, kind="stable")
-    order = order[taken[order]]
+    """Place of each row, best 0, equals sharing one; -1 for rows that are not taken."""
     result = np.full(len(scores), -1, np.int64)
-    result[order] = np.arange(len(order))
+    ascending = np.sort(scores[taken])
+    better = len(ascending) - np.searchsorted(ascending, scores[taken], "right")
+    result[taken] = better
     return result
 
 

@@ -146,12 +146,11 @@ def features(scene: Scene, words: Sequence[str]) -> dict[str, float]:
     """Name → value, about 1 for each family of features; `words`: the terms of the text."""
     acts = sorted(set(scene.acts))
     views = _views(scene, words)
-    text = [START, *words, END]
-    found = _even(_grams("u", text, 2))
+    found = _even(_grams("u", words, 2))
     over = next((act for act in OVER if act in acts), "")
     if over:  # the same words mean something else when nothing is open any more
-        blurred = [START, *_blurred(scene, words, views), END]
-        found |= _even(_grams(f"{over} u", text, 2)) | _even(_grams(f"{over} b", blurred, 2))
+        blurred = _blurred(scene, words, views)
+        found |= _even(_grams(f"{over} u", words, 2)) | _even(_grams(f"{over} b", blurred, 2))
     found["acts " + " ".join(acts)] = 1.0
     found |= dict.fromkeys((f"act {act}" for act in acts), 1.0)
     found |= dict.fromkeys(_shape(scene), 1.0)
@@ -170,9 +169,13 @@ def _even(names: Iterable[str]) -> dict[str, float]:
 
 
 def _grams(mark: str, words: Sequence[str], most: int) -> Iterator[str]:
-    for size in range(1, most + 1):
-        for start in range(len(words) - size + 1):
-            yield f"{mark} " + " ".join(words[start : start + size])
+    """Runs of words; where the text begins and ends counts beside a word only."""
+    for word in words:
+        yield f"{mark} {word}"
+    marked = [START, *words, END]
+    for size in range(2, most + 1):
+        for start in range(len(marked) - size + 1):
+            yield f"{mark} " + " ".join(marked[start : start + size])
 
 
 def _shape(scene: Scene) -> Iterator[str]:
