@@ -7,6 +7,7 @@ write has to carry the user's yes (D9, M12). A failing action is said, never rai
 from __future__ import annotations
 
 import difflib
+import gc
 import importlib
 import json
 import logging
@@ -39,6 +40,8 @@ from assistant.wording import words
 
 log = logging.getLogger(__name__)
 
+YOUNG = 20_000
+"""new objects between two looks for garbage; a turn makes a few thousand"""
 GATE = "gate.json"
 """weights of the gate, in the data folder or among the shipped flows"""
 WARM = {"en": "tomorrow from ten to twelve", "zh": "明天上午十点到十二点"}
@@ -164,6 +167,10 @@ class Driver:
             decide(replace(view, dialogue=decision.dialogue, text=WARM[language]))
             for flow in self._book.flows.values() if self._gate is not None else ():
                 self._detach(view, Task(flow.id, next(iter(flow.intents))))
+        # What is loaded now stays: going through it for garbage costs a turn several milliseconds.
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(YOUNG, 20, 100)
 
     def expected(self, dialogue: Dialogue) -> tuple[str, ...]:
         """Values that are likely to be said next: of what was asked, or of what was just named."""

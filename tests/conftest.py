@@ -17,7 +17,6 @@ from assistant.events import Audio
 from assistant.weights import find
 from tests.soundcard import VirtualCard, missing
 
-
 # A busy machine is no fault of what is tested: no example has a deadline.
 settings.register_profile("assistant", deadline=None)
 settings.load_profile("assistant")

@@ -38,19 +38,23 @@ def pieces(texts: Iterable[str]) -> Counter[str]:
     return Counter(piece for text in texts for piece in PIECE.findall(text.lower()))
 
 
-@pytest.mark.parametrize("row", SECRET, ids=lambda row: str(row["text"])[:60])
-def test_m12_no_piece_of_a_secret_is_left(row: dict[str, list[str] & str]) -> None:  # type: ignore[valid-type]
-    found = redact(row["text"])
-    left = pieces([NAME.sub(" ", found.text)])
-    secret = pieces(row["secrets"])
-    allowed = pieces([row["text"]]) - secret
-    assert not {piece for piece in secret if left[piece] > allowed[piece]}, found.text
-    assert any(kind in row["kind"] for kind in found.kinds)
+@pytest.mark.parametrize("kind", sorted({row["kind"] for row in SECRET}))
+def test_m12_no_piece_of_a_secret_is_left(kind: str) -> None:
+    for row in SECRET:
+        if row["kind"] != kind:
+            continue
+        found = redact(row["text"])
+        left = pieces([NAME.sub(" ", found.text)])
+        secret = pieces(row["secrets"])
+        allowed = pieces([row["text"]]) - secret
+        assert not {piece for piece in secret if left[piece] > allowed[piece]}, found.text
+        assert any(one in row["kind"] for one in found.kinds), row["text"]
 
 
-@pytest.mark.parametrize("row", INNOCENT, ids=lambda row: str(row["text"])[:60])
-def test_m12_what_is_no_secret_stays(row: dict[str, str]) -> None:
-    assert redact(row["text"]) == Redacted(row["text"])
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_m12_what_is_no_secret_stays(language: str) -> None:
+    innocent = [row["text"] for row in INNOCENT if row["language"] == language]
+    assert [text for text in innocent if redact(text) != Redacted(text)] == []
 
 
 def test_m12_the_suite_is_as_large_as_it_has_to_be() -> None:
@@ -85,10 +89,9 @@ def test_m12_a_spoken_password_ends_with_its_clause(text: str, left: str) -> Non
     assert redact(text).text.split("[password]")[1] == left
 
 
-@pytest.mark.parametrize("row", SECRET, ids=lambda row: str(row["text"])[:60])
-def test_m12_redacting_twice_changes_nothing(row: dict[str, str]) -> None:
-    once = redact(row["text"]).text
-    assert redact(once) == Redacted(once)
+def test_m12_redacting_twice_changes_nothing() -> None:
+    once = [redact(row["text"]).text for row in SECRET]
+    assert [text for text in once if redact(text) != Redacted(text)] == []
 
 
 @pytest.mark.parametrize(

@@ -395,19 +395,21 @@ def test_there_are_enough_cases() -> None:
     assert len(ROWS) >= 150
 
 
-@pytest.mark.parametrize(("name", "said", "value"), ROWS, ids=lambda part: str(part))
-def test_d2_english_values(name: str, said: str, value: str) -> None:
-    wanted = said.startswith("? ")
-    expected = "" if value == "-" else value
-    assert best(name, said.removeprefix("? "), "en", wanted=wanted) == expected
+@pytest.mark.parametrize("name", sorted({row[0] for row in ROWS}))
+def test_d2_english_values(name: str) -> None:
+    for _, said, value in [row for row in ROWS if row[0] == name]:
+        wanted = said.startswith("? ")
+        expected = "" if value == "-" else value
+        assert best(name, said.removeprefix("? "), "en", wanted=wanted) == expected, said
 
 
-@pytest.mark.parametrize(("name", "said", "value"), ROWS, ids=lambda part: str(part))
-def test_case_and_a_full_stop_change_nothing(name: str, said: str, value: str) -> None:
-    wanted = said.startswith("? ")
-    expected = "" if value == "-" else value
-    bare = said.removeprefix("? ")
-    for text in (bare.rstrip(".,") + ".", bare[0].upper() + bare[1:], bare.replace(",", "")):
-        if name in ("reason", "name", "what", "thing") or "1,2" in bare or "50 euros" in bare:
-            continue
-        assert best(name, text, "en", wanted=wanted) == expected, text
+@pytest.mark.parametrize("name", sorted({row[0] for row in ROWS}))
+def test_case_and_a_full_stop_change_nothing(name: str) -> None:
+    for _, said, value in [row for row in ROWS if row[0] == name]:
+        wanted = said.startswith("? ")
+        expected = "" if value == "-" else value
+        bare = said.removeprefix("? ")
+        for text in (bare.rstrip(".,") + ".", bare[0].upper() + bare[1:], bare.replace(",", "")):
+            if name in ("reason", "name", "what", "thing") or "1,2" in bare or "50 euros" in bare:
+                continue
+            assert best(name, text, "en", wanted=wanted) == expected, text

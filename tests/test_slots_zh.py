@@ -274,17 +274,19 @@ def test_there_are_enough_cases() -> None:
     assert len(ROWS) >= 120
 
 
-@pytest.mark.parametrize(("name", "said", "value"), ROWS, ids=lambda part: str(part))
-def test_d2_chinese_values(name: str, said: str, value: str) -> None:
-    wanted = said.startswith("? ")
-    expected = "" if value == "-" else value
-    assert best(name, said.removeprefix("? "), "zh", wanted=wanted) == expected
+@pytest.mark.parametrize("name", sorted({row[0] for row in ROWS}))
+def test_d2_chinese_values(name: str) -> None:
+    for _, said, value in [row for row in ROWS if row[0] == name]:
+        wanted = said.startswith("? ")
+        expected = "" if value == "-" else value
+        assert best(name, said.removeprefix("? "), "zh", wanted=wanted) == expected, said
 
 
-@pytest.mark.parametrize(("name", "said", "value"), ROWS, ids=lambda part: str(part))
-def test_punctuation_changes_nothing(name: str, said: str, value: str) -> None:
-    wanted = said.startswith("? ")
-    expected = "" if value == "-" else value
-    bare = said.removeprefix("? ")
-    for text in (bare + "。", bare + ".", "嗯，" + bare, bare.replace("，", "")):
-        assert best(name, text, "zh", wanted=wanted) == expected, text
+@pytest.mark.parametrize("name", sorted({row[0] for row in ROWS}))
+def test_punctuation_changes_nothing(name: str) -> None:
+    for _, said, value in [row for row in ROWS if row[0] == name]:
+        wanted = said.startswith("? ")
+        expected = "" if value == "-" else value
+        bare = said.removeprefix("? ")
+        for text in (bare + "。", bare + ".", "嗯，" + bare, bare.replace("，", "")):
+            assert best(name, text, "zh", wanted=wanted) == expected, text

@@ -16,6 +16,8 @@ from assistant.mind.flows import Book, Words
 GAP = {"en": r"(?:\S+[ ]){0,4}?", "zh": r".{0,8}?"}
 NOUN = {"en": "noun", "zh": "名词"}
 """what a noun counts as"""
+EDGES = ("thanks", "polite", "filler")
+"""common words that may stand at either end of a command"""
 _PUNCTUATION = re.compile(r"[^\w'%$€£¥:.\-/ ]+|(?<!\d)[.:/-]+|[.:/-]+(?!\d)")
 _APART = re.compile(r"\s+")
 _TOKEN = re.compile(r"\*|\(|\)|\||\{noun\}|[^\s*()|{}]+|\s+")
@@ -123,7 +125,11 @@ def hits(
     if not any_of(patterns, language, nouns).search(text):
         return ()
     found = []
+    said = units(text, language)
     for pattern in patterns:
+        begins = heads((pattern,), language, nouns)
+        if begins is not None and begins.isdisjoint(said):
+            continue
         for match in compiled(pattern, language, nouns).finditer(text):
             found.append(Hit(*match.span(), weight(pattern, language), pattern))
     return tuple(sorted(found, key=lambda hit: (-hit.weight, hit.start)))
@@ -139,14 +145,22 @@ def weight(pattern: str, language: str) -> int:
 
 def warm(book: Book, language: str) -> None:
     """Compile what the first turns would wait for."""
-    for words in book.common.values():
-        any_of(of(words, language), language, ())
+    for name, words in book.common.items():
+        phrases = of(words, language)
+        any_of(phrases, language, ())
+        if name in EDGES:
+            _at_end(phrases, language)
+        if name not in ("smalltalk", "remark"):
+            for phrase in phrases:
+                compiled(phrase, language)
     for flow in book.flows.values():
         nouns = of(flow.nouns, language)
         any_of(nouns, language, ())
         for intent in flow.intents.values():
-            any_of(of(intent.cues, language), language, nouns)
-            any_of(of(intent.phrases, language), language, nouns)
+            for patterns in (of(intent.cues, language), of(intent.phrases, language)):
+                any_of(patterns, language, nouns)
+                for pattern in patterns:
+                    compiled(pattern, language, nouns)
         for slot in flow.slots.values():
             any_of(of(slot.words, language), language, ())
 
@@ -217,7 +231,7 @@ class Common:
     def _bare(self, text: str) -> str:
         """Without fillers and politeness at both ends."""
         text = self.without_fillers(text.strip())
-        for name in ("thanks", "polite", "filler"):
+        for name in EDGES:
             if end := longest(self.phrases(name), self._language, text):
                 text = text[end:].strip()
             edge = _at_end(self.phrases(name), self._language)
