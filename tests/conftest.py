@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import tempfile
 from collections.abc import Callable, Iterator
@@ -20,6 +21,13 @@ from tests.soundcard import VirtualCard, missing
 # A busy machine is no fault of what is tested: no example has a deadline.
 settings.register_profile("assistant", deadline=None)
 settings.load_profile("assistant")
+
+
+def pytest_collection_finish() -> None:
+    """What the tests are made of stays: it is not gone through for garbage again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 50, 50)
 
 
 @pytest.fixture(scope="session")

@@ -327,6 +327,7 @@ def test_d2_on_real_dialogues_the_figures_are_all_there(monkeypatch: pytest.Monk
 
 
 @pytest.mark.skipif(not (DATA / "multiwoz_zh").is_dir(), reason=f"no dialogues under {DATA}")
+@pytest.mark.training
 def test_d2_on_chinese_dialogues_the_figures_are_all_there() -> None:
     pytest.importorskip("sklearn")
     told: list[dict[str, Any]] = []
