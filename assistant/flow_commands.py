@@ -10,13 +10,12 @@ from typing import Any
 from assistant.config import Config, FlowsConfig
 from assistant.dialogues import GATE, load_skills
 from assistant.errors import InputError
+from assistant.flow_source import Fault, line_of
 from assistant.flowbook import (
     COMMON,
     SHIPPED,
     SKELETON,
-    Fault,
     flow_files,
-    line_of,
     load_book,
     read_common,
     read_flow,

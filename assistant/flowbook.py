@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import difflib
 import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from assistant.errors import ConfigError
+from assistant.flow_source import Fault, Path_, Source
 from assistant.mind.cues import compiled
 from assistant.mind.flows import TYPES, Book, Choice, Flow, Intent, Slot, Texts, Words
 
@@ -35,22 +35,6 @@ KINDS = ("read", "write")
 RISKS = ("low", "high")
 _UNHEARD = re.compile(r"[^\w'%$€£¥:.\-/ ()|*]")
 """what never stands in the plain form of speech"""
-_TABLE = re.compile(r"^(\[\[?)\s*([^\[\]]+?)\s*\]\]?\s*(?:#.*)?$")
-_KEY = re.compile(r"""^((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"))*)\s*=""")
-
-Path_ = tuple[str | int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """One thing wrong in a flow file."""
-
-    file: Path
-    line: int
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.reason}"
 
 
 def load_book(folders: Sequence[Path] = (), actions: frozenset[str] | None = None) -> Book:
@@ -58,20 +42,40 @@ def load_book(folders: Sequence[Path] = (), actions: frozenset[str] | None = Non
 
     Raises ConfigError naming file, line and reason.
     """
+    shipped = _shipped(actions)
+    flows = dict(shipped.flows)
+    common = {name: dict(words) for name, words in shipped.common.items()}
+    for folder in folders:
+        _add(folder, flows, common, actions)
+    return Book(flows, common)
+
+
+@cache
+def _shipped(actions: frozenset[str] | None) -> Book:
+    """What comes with the program does not change while it runs."""
     flows: dict[str, Flow] = {}
     common: dict[str, dict[str, tuple[str, ...]]] = {}
-    for folder in (SHIPPED, *folders):
-        here: dict[str, Path] = {}
-        for path in flow_files(folder):
-            if path.name == COMMON:
-                _join(common, _raised(*read_common(path)))
-                continue
-            flow = _raised(*read_flow(path, actions))
-            if flow.id in here:
-                raise ConfigError(f"{path}: the flow {flow.id!r} is already in {here[flow.id]}.")
-            here[flow.id] = path
-            flows[flow.id] = flow
+    _add(SHIPPED, flows, common, actions)
     return Book(flows, common)
+
+
+def _add(
+    folder: Path,
+    flows: dict[str, Flow],
+    common: dict[str, dict[str, tuple[str, ...]]],
+    actions: frozenset[str] | None,
+) -> None:
+    """The flows and words of a folder, over those that are there."""
+    here: dict[str, Path] = {}
+    for path in flow_files(folder):
+        if path.name == COMMON:
+            _join(common, _raised(*read_common(path)))
+            continue
+        flow = _raised(*read_flow(path, actions))
+        if flow.id in here:
+            raise ConfigError(f"{path}: the flow {flow.id!r} is already in {here[flow.id]}.")
+        here[flow.id] = path
+        flows[flow.id] = flow
 
 
 def flow_files(folder: Path) -> list[Path]:
@@ -83,7 +87,7 @@ def flow_files(folder: Path) -> list[Path]:
 
 def read_flow(path: Path, actions: frozenset[str] | None = None) -> tuple[Flow | None, list[Fault]]:
     """A flow and what is wrong with it; no flow when anything is."""
-    source, faults = _Source.open(path)
+    source, faults = Source.open(path)
     if source is None:
         return None, faults
     flow = _Reader(source, actions).flow()
@@ -92,14 +96,13 @@ def read_flow(path: Path, actions: frozenset[str] | None = None) -> tuple[Flow |
 
 def read_common(path: Path) -> tuple[dict[str, Words] | None, list[Fault]]:
     """Words that belong to no flow: name → language → patterns."""
-    source, faults = _Source.open(path)
+    source, faults = Source.open(path)
     if source is None:
         return None, faults
     reader = _Reader(source, None)
     reader.languages = tuple({str(key): None for one in source.data.values() for key in one})
-    found = {
-        name: reader.patterns((name,), plain=name in ("smalltalk", "remark")) for name in list(source.data)
-    }
+    plain = ("smalltalk", "remark")
+    found = {name: reader.patterns((name,), plain=name in plain) for name in list(source.data)}
     return (None if source.faults else found), source.faults
 
 
@@ -116,66 +119,10 @@ def _join(all_: dict[str, dict[str, tuple[str, ...]]], new: Mapping[str, Words])
             kept[language] = tuple(dict.fromkeys((*kept.get(language, ()), *phrases)))
 
 
-@dataclass(slots=True)
-class _Source:
-    """A file's text and data, and what was found wrong in it."""
-
-    file: Path
-    text: str
-    data: dict[str, Any]
-    faults: list[Fault] = field(default_factory=list)
-
-    @classmethod
-    def open(cls, path: Path) -> tuple[_Source | None, list[Fault]]:
-        try:
-            text = path.read_text(encoding="utf-8-sig")
-            return cls(path, text, tomllib.loads(text)), []
-        except UnicodeDecodeError:
-            return None, [Fault(path, 1, "not UTF-8 text; save it as such.")]
-        except OSError as error:
-            return None, [Fault(path, 1, f"cannot be read ({error.strerror}).")]
-        except tomllib.TOMLDecodeError as error:
-            line = re.search(r"at line (\d+)", str(error))
-            number = int(line.group(1)) if line else max(text.count("\n"), 1)
-            return None, [Fault(path, number, f"not valid TOML: {error}.")]
-
-    def fault(self, path: Path_, reason: str) -> None:
-        self.faults.append(Fault(self.file, line_of(self.text, path), f"{_dotted(path)}{reason}"))
-
-
-def _dotted(path: Path_) -> str:
-    return (".".join(str(part) for part in path) + ": ") if path else ""
-
-
-def line_of(text: str, path: Path_) -> int:
-    """1-based line of a key, or of the nearest thing around it; tomllib keeps no positions."""
-    table: Path_ = ()
-    arrays: dict[Path_, int] = {}
-    best = (0, 1)
-    for number, line in enumerate(text.splitlines(), 1):
-        if match := _TABLE.match(line.strip()):
-            table = _parts(match.group(2))
-            if match.group(1) == "[[":
-                arrays[table] = arrays.get(table, -1) + 1
-                table = (*table, arrays[table])
-            here = table
-        elif match := _KEY.match(line.strip()):
-            here = (*table, *_parts(match.group(1)))
-        else:
-            continue
-        if path[: len(here)] == here and len(here) > best[0]:
-            best = (len(here), number)
-    return best[1]
-
-
-def _parts(dotted: str) -> Path_:
-    return tuple(part.strip().strip("\"'") for part in dotted.split("."))
-
-
 class _Reader:
     """Turns a file's data into values; what is wrong is noted, not raised, so that all is told."""
 
-    def __init__(self, source: _Source, actions: frozenset[str] | None) -> None:
+    def __init__(self, source: Source, actions: frozenset[str] | None) -> None:
         self.source = source
         self.actions = actions
         self.languages: tuple[str, ...] = ()

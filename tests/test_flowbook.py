@@ -12,7 +12,8 @@ from assistant import flow_commands
 from assistant.config import FlowsConfig
 from assistant.dialogues import load_skills
 from assistant.errors import ConfigError, InputError
-from assistant.flowbook import SHIPPED, SKELETON, flow_files, line_of, load_book, read_flow
+from assistant.flow_source import line_of
+from assistant.flowbook import SHIPPED, SKELETON, flow_files, load_book, read_flow
 from assistant.mind.cues import compiled, hits, plain
 from assistant.mind.flows import TYPES
 from assistant.mind.wordplay import choice_words, joined, places, slot_of, told, wording

@@ -6,6 +6,7 @@ import ast
 import re
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ LEVELS = [
     {"stages", "config", "clock", "options"},
     {"weights", "chat", "evidence", "expected", "languages"},
     {"weights_fetch", "audio", "vad", "endpoint", "llm", "asr", "tts", "mind"},
-    {"weights_pull", "snapshots", "flowbook", "flow_train"},
+    {"weights_pull", "snapshots", "flowbook", "flow_source", "flow_train"},
     {"memory", "mouth", "ears", "skills"},
     {"dialogues"},
     {"home"},
@@ -55,6 +56,11 @@ HEAVY = {
 """Imported where they are needed, so that `--help` and the tests start at once."""
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def room(path: Path) -> str:
     return path.relative_to(HOUSE).parts[0].removesuffix(".py")
 
@@ -79,7 +85,7 @@ def test_imports_point_down(path: Path) -> None:
     if room(path) == "__init__":
         return
     own = level(room(path))
-    for name in imports(ast.parse(path.read_text(encoding="utf-8"))):
+    for name in imports(parsed(path)):
         parts = name.split(".")
         if parts[0] == "assistant" and len(parts) > 1 and parts[1] in ROOMS:
             assert level(parts[1]) <= own, f"{path.name} imports {name}"
@@ -89,13 +95,13 @@ def test_imports_point_down(path: Path) -> None:
 def test_only_workers_start_threads(path: Path) -> None:
     if path.name == "workers.py":
         return
-    names = set(imports(ast.parse(path.read_text(encoding="utf-8"))))
+    names = set(imports(parsed(path)))
     assert not names & {"threading", "queue", "multiprocessing", "_thread", "asyncio"}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(HOUSE)))
 def test_heavy_libraries_are_imported_where_they_are_needed(path: Path) -> None:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = parsed(path)
     top = ast.Module([n for n in tree.body if isinstance(n, (ast.Import, ast.ImportFrom))], [])
     assert not {name.split(".")[0] for name in imports(top)} & HEAVY
 
@@ -104,7 +110,7 @@ def test_heavy_libraries_are_imported_where_they_are_needed(path: Path) -> None:
 def test_files_and_functions_stay_small(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 400
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.FunctionDef):
             assert (node.end_lineno or 0) - node.lineno < 60, node.name
 
@@ -113,7 +119,7 @@ def test_mind_is_pure() -> None:
     """No clock, no database, no model handle, no network in mind/."""
     forbidden = {"time", "sqlite3", "sqlite_utils", "socket", "random", "llama_cpp"}
     for path in (HOUSE / "mind").glob("*.py"):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        tree = parsed(path)
         names = {name.split(".")[0] for name in imports(tree)}
         assert not names & forbidden, path.name
         # moments are handed in; nobody looks at a clock
@@ -131,7 +137,7 @@ def _calls(tree: ast.AST, names: set[str]) -> bool:
 
 def test_no_fault_is_swallowed() -> None:
     for path in FILES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.ExceptHandler):
                 broad = node.type is None or getattr(node.type, "id", "") == "Exception"
                 silent = all(isinstance(item, ast.Pass) for item in node.body)

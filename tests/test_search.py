@@ -382,3 +382,20 @@ def test_v17_real_weights_find_by_meaning_in_both_languages(db: sqlite3.Connecti
     assert ids(index, "家里谁在医疗行业工作？", 1) == ["3"]
     assert ids(index, "新家在什么位置", 1) == ["4"]
     assert ids(index, "他养了什么宠物？", 1) == ["1"]  # told in English
+
+
+@pytest.mark.models
+def test_a_text_s_vector_does_not_depend_on_its_company() -> None:
+    engines = _engines()
+    texts = ["The user likes tea.", "The user's sister Anna is allergic to nuts, all of them."]
+    for language, close in (("en", 1e-7), ("zh", 1e-5)):
+        encoder = engines.encoder(language)
+        assert encoder is not None
+        together = encoder.passages(texts)
+        assert np.linalg.norm(together, axis=1) == pytest.approx([1, 1], abs=1e-5)
+        assert np.abs(together[0] - encoder.passages(texts[:1])[0]).max() < close
+    again = engines.reranker("en")
+    assert again is not None
+    question = "What does the user drink?"
+    assert again.scores(question, texts)[0] == again.scores(question, texts[:1])[0]
+    assert again.scores(question, texts).argmax() == 0
