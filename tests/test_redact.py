@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -26,7 +27,7 @@ PIECE = re.compile(r"[a-z0-9]+|[\u4e00-\u9fff]")
 NAME = re.compile(r"\[[a-zA-Z ]+\]")
 
 
-def rows() -> list[dict[str, object]]:
+def rows() -> list[dict[str, Any]]:
     return [json.loads(line) for line in SUITE.read_text(encoding="utf-8").splitlines()]
 
 
