@@ -129,3 +129,16 @@ def bench_hotwords(options: Options, folder: Path | None) -> None:
     from assistant.bench.asr_words import report
 
     report(options.config, options.emit, folder=folder, as_json=options.json)
+
+
+@bench.command("recall")
+@click.argument("folder", required=False, type=click.Path(path_type=Path), metavar="[DIR]")
+@click.pass_obj
+def bench_recall(options: Options, folder: Path | None) -> None:
+    """Retrieval.
+
+    Is the turn that answers a question found? Against plain full-text search, on the long
+    conversations of DIR and on our own Chinese ones."""
+    from assistant.bench.recall import report
+
+    report(folder, options.config, options.emit, as_json=options.json)
