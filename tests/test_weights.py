@@ -357,9 +357,9 @@ def test_the_real_catalog_adds_up() -> None:
             parts = [m for s in weight.sources for m in s.members if m.into == file.path]
             assert sum(part.size for part in parts) == file.size
             assert len(parts) > 1 or parts[0].sha256 == file.sha256
-    for name, more in (("default", ["emb"]), ("small", [])):
+    for name in ("default", "small"):
         kinds = sorted(weight.kind for weight in catalog if name in weight.sets)
-        assert kinds == sorted(["asr", "llm", "tts", "vad", *more])
+        assert kinds == ["asr", "llm", "tts", "vad"]
     settings = config.Config()
     names = {name for weight in catalog for name in (weight.name, weight.files[0].path)}
     assert {settings.asr.model, settings.llm.model, settings.tts.en, settings.vad.model} <= names
