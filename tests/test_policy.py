@@ -272,3 +272,43 @@ def test_random_seed_is_not_used_by_the_policy(talk: Talk) -> None:
     first = talk.say("book a meeting room")
     other = Driver(BOOK, talk.office).handle(Dialogue(), "book a meeting room", "en", 1, NOW)
     assert first == [one.act for one in other.decisions]
+
+
+def test_m12_a_yes_after_something_else_was_talked_of_is_asked_for_again(talk: Talk) -> None:
+    talk.say("order 5 toner")
+    assert talk.say("what time is it in Tokyo?") == ["model"]
+    assert talk.say("yes") == ["confirm"]
+    assert talk.count(ORDERED) == 0
+    assert talk.say("yes") == ["run"]
+    assert talk.count(ORDERED) == 1
+
+
+@pytest.mark.parametrize("text", ["yes?", "sure what would that cost", "yes but who pays for it"])
+def test_m12_a_yes_with_anything_behind_it_is_no_yes(talk: Talk, text: str) -> None:
+    talk.say("order 5 toner")
+    assert "run" not in talk.say(text)
+    assert talk.count(ORDERED) == 0
+
+
+def test_d2_a_question_or_a_negation_fills_nothing(talk: Talk) -> None:
+    talk.say("book a room tomorrow from nine to ten")
+    for text in ("does A302 have a projector?", "not A302", "anything but A302"):
+        talk.say(text)
+        assert talk.dialogue.task is not None
+        assert "room" not in talk.dialogue.task.slots, text
+    assert talk.say("A302 or B105") == ["ask:room"], "two values are asked about"
+
+
+def test_d4_a_condition_no_rule_can_judge_waits_for_a_yes(talk: Talk) -> None:
+    assert talk.say("if there are more than 10 monitors order 3 of them") == ["confirm"]
+    assert talk.dialogue.task is not None
+    assert talk.dialogue.task.slots["quantity"].value == "3"
+    assert "cannot judge" in talk.reply
+
+
+def test_m10_undo_while_a_task_has_nothing_to_undo_drops_it_and_nothing_older(talk: Talk) -> None:
+    talk.say("order 5 toner")
+    talk.say("yes")
+    talk.say("book a room tomorrow from nine to ten")
+    assert talk.say("undo") == ["cancelled"]
+    assert talk.count(ORDERED) == 1

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.mind.reply import sentences
+from assistant.mind.reply import answer, sentences
+from assistant.wording import words
 
 
 def said(text: str, language: str = "en") -> list[str]:
@@ -100,3 +101,31 @@ def test_any_text_is_survived_and_never_empty(text: str, language: str) -> None:
     for piece in sentences([text], language):
         assert piece.strip()
         assert not set("*`#<>|") & set(piece)
+
+
+@pytest.mark.parametrize(
+    ("reply", "language", "asked"),
+    [
+        ("Okay, I'll cancel the meeting room booking.", "en", "actually cancel that"),
+        ("I will set an alarm for seven.", "en", "set an alarm for seven"),
+        ("Done, your table is booked for two.", "en", "yes"),
+        ("好的，我会提醒你的。", "zh", "七点叫我"),
+    ],
+)
+def test_m14_a_deed_the_model_only_claims_is_not_said(
+    reply: str, language: str, asked: str
+) -> None:
+    said = " ".join(answer([reply], language, asked))
+    assert said == words("no_action", language)
+
+
+@pytest.mark.parametrize(
+    ("reply", "asked"),
+    [
+        ("Your flight is booked for Friday.", "When is my flight?"),
+        ("All right, you like tea.", "I like tea."),
+        ("I am happy to help you with that.", "thanks"),
+    ],
+)
+def test_m14_what_is_no_claim_is_said(reply: str, asked: str) -> None:
+    assert " ".join(answer([reply], "en", asked)) == reply
