@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -105,17 +104,6 @@ def test_d8_weights_survive_json(gate: Gate) -> None:
 def test_d8_damaged_weights_are_refused(data: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=r"damaged|could not convert"):
         Gate.from_dict(data)
-
-
-def test_d2_a_decision_takes_less_than_a_millisecond(gate: Gate) -> None:
-    one = scene("I would like to have the blue one, if you still have it, for the whole week")
-    gate.detach(one)
-    spent = []
-    for _ in range(50):
-        began = time.perf_counter()
-        gate.detach(one)
-        spent.append(time.perf_counter() - began)
-    assert sorted(spent)[len(spent) // 2] < 0.001
 
 
 def test_d2_when_nothing_is_open_words_of_other_flows_count_without_their_names() -> None:
