@@ -17,7 +17,8 @@ from sqlite_utils import Database
 from assistant.errors import ModelError
 from assistant.memory import ranking
 from assistant.memory.e5 import MultilingualE5, Unigram
-from assistant.memory.embed import Engines, Floats
+from assistant.memory.embed import Engines
+from assistant.memory.floats import Floats
 from assistant.memory.rows import Rows
 from assistant.memory.search import READ, Index, Row
 from assistant.memory.tokens import language_of, query_terms, terms

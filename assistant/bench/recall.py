@@ -23,7 +23,8 @@ from typing import Any
 from assistant.config import Config
 from assistant.cores import physical_cores
 from assistant.errors import InputError
-from assistant.memory.embed import Engines, Floats, Reranker, TextEncoder
+from assistant.memory.embed import Engines, Reranker, TextEncoder
+from assistant.memory.floats import Floats
 from assistant.memory.search import Index, Row, Sources
 from assistant.memory.tokens import has_cjk
 from assistant.weights import find

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assistant.errors import ModelError
-from assistant.memory.embed import Floats, one_core
+from assistant.memory.floats import Floats, one_core
 
 MAGIC = b"E5S1"
 HEADER = struct.Struct("<4sI7ifi")

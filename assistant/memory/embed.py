@@ -8,21 +8,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
-from functools import cache
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from assistant.errors import AssistantError, ModelError
+from assistant.memory.floats import Floats
 from assistant.workers import Lock
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-Floats = NDArray[np.float32]
 Find = Callable[[str, str], Path]
 """where the weights of a name and kind are"""
 
@@ -30,19 +27,6 @@ ENGLISH = "memory-en"
 MULTILINGUAL = "memory-multilingual"
 """folders under models/"""
 MAX_TOKENS = 160
-
-
-@cache
-def _pools() -> Any:
-    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
-
-    return ThreadpoolController()
-
-
-def one_core() -> AbstractContextManager[Any]:
-    """numpy's products on one thread: on two busy cores two of them took ten times as long."""
-    limit: AbstractContextManager[Any] = _pools().limit(limits=1, user_api="blas")
-    return limit
 
 
 class TextEncoder(Protocol):

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from assistant.memory.embed import Floats, one_core
+from assistant.memory.floats import Floats, one_core
 from assistant.memory.ranking import Numbers, neighbours
 from assistant.memory.tokens import language_of, terms
 

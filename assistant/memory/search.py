@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assistant.memory import ranking
-from assistant.memory.embed import Floats, Reranker, TextEncoder
+from assistant.memory.embed import Reranker, TextEncoder
+from assistant.memory.floats import Floats
 from assistant.memory.ranking import Numbers
 from assistant.memory.rows import Connection, Row, Rows, Table
 from assistant.memory.tokens import has_cjk, language_of, query_terms, terms
