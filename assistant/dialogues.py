@@ -177,7 +177,14 @@ class Driver:
         task = dialogue.task
         if task is None or task.asked not in self._book.flows[task.flow].slots:
             last = dialogue.done[-1:] if task is None else ()
-            return tuple(value for done in last for of in done.offered.values() for value in of)
+            named = [value for done in last for of in done.offered.values() for value in of]
+            things = [
+                noun
+                for flow in self._book.flows.values()
+                for of in flow.nouns.values()
+                for noun in of[:2]
+            ]
+            return (*named, *things)
         slot = self._book.flows[task.flow].slots[task.asked]
         choices = (*slot.choices, *self._sources().get(slot.source, ()))
         said = [word for one in choices for of in one.words.values() for word in of[:1]]

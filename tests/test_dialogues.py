@@ -148,7 +148,7 @@ def test_recognition_is_told_what_may_be_said_next(tmp_path: Path) -> None:
         h.replies.enqueue("Nice to meet you.")
         h.hear("my name is Zoltan", "find a free room tomorrow from ten to twelve")
         h.settle()
-        assert h.recognizer.expected[0] == ()
+        assert "meeting room" in h.recognizer.expected[0], "what the flows are about"
         expected = h.recognizer.expected[-1]
     assert expected[:2] == ("A302", "A305")
     assert "Zoltan" in expected
