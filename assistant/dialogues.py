@@ -21,19 +21,19 @@ from pathlib import Path
 from sqlite_utils import Database
 
 from assistant import skills
+from assistant.acting import look_up, refusal, settled, values_of, warnings, writes
 from assistant.config import FlowsConfig
 from assistant.errors import AssistantError, ConfigError
 from assistant.flowbook import SHIPPED, load_book
 from assistant.mind import cues
-from assistant.mind.dialogue import Call, Dialogue, Done, Task, frozen
-from assistant.mind.flows import Book, Choice, Intent
+from assistant.mind.dialogue import Call, Dialogue, Task, frozen
+from assistant.mind.flows import Book, Choice
 from assistant.mind.gate import Gate, Scene
 from assistant.mind.policy import decide
 from assistant.mind.slots import SURE
 from assistant.mind.split import split
-from assistant.mind.steps import unjudged
 from assistant.mind.telling import result, told
-from assistant.mind.view import MAX_DONE, MAX_QUEUE, Decision, View
+from assistant.mind.view import MAX_QUEUE, Decision, View
 from assistant.skills.office import open_office
 from assistant.skills.registry import ACTIONS, SOURCES, Outcome
 from assistant.wording import words
@@ -121,12 +121,12 @@ class Driver:
                     return Handled(decision.dialogue, (), (decision,))
                 replies.append(words("part_unknown", view.language, part=part))
             else:
-                replies += [*_warnings(view, decision), self._told(view, decision, outcome)]
+                replies += [*warnings(view, decision), self._told(view, decision, outcome)]
             decisions.append(decision)
             dialogue = decision.dialogue
             if outcome is not None and not decision.looked_up:
                 ok = outcome.ok
-                acted = acted or (ok and _writes(view, decision))
+                acted = acted or (ok and writes(view, decision))
             if dialogue.task is not None and dialogue.task.asked:
                 dialogue = replace(dialogue, queue=(*queue, *dialogue.queue)[:MAX_QUEUE])
                 break
@@ -325,80 +325,6 @@ def load_gate(folder: Path | None = None) -> Gate:
         raise ConfigError(
             f"{path}: the gate's weights cannot be read ({error}); run: run.py flows train"
         ) from None
-
-
-def _warnings(view: View, decision: Decision) -> list[str]:
-    """What of the words is not done: a condition that is not judged, a repetition."""
-    begun = decision.task is not None and not decision.continued
-    if not begun or decision.task is None or view.intent(decision.task).kind == "read":
-        return []
-    found = []
-    if unjudged(view, view.intent(decision.task)):
-        found.append(words("condition_unjudged", view.language))
-    if view.common.has("every", view.plain):
-        found.append(words("only_once", view.language))
-    return found
-
-
-def values_of(task: Task) -> Mapping[str, str]:
-    """The slots as an action takes them."""
-    return frozen({name: one.value for name, one in task.slots.items()})
-
-
-def look_up(view: View, task: Task, slot: str) -> Intent | None:
-    """A query that what is asked for may be picked from, when all it needs is known."""
-    flow = view.flow(task)
-    for name, follows in flow.follow.items():
-        query = flow.intents[name]
-        ready = set(query.required) <= set(task.slots) and query.kind == "read"
-        if follows == task.intent and ready and slot in view.intent(task).required:
-            return query
-    return None
-
-
-def _writes(view: View, decision: Decision) -> bool:
-    return decision.task is not None and view.intent(decision.task).kind != "read"
-
-
-def refusal(intent: Intent, decision: Decision, view: View) -> str:
-    """Why an action must not be carried out, "" when it may: the last gate (fail closed)."""
-    if not view.permitted(intent):
-        return "not permitted"
-    if decision.act == "undone":
-        return "" if decision.done is not None and decision.done.inverse == decision.call else "?"
-    if intent.kind == "read":
-        return ""
-    task = decision.task
-    if intent.risk == "low" and task is not None and not task.changed:
-        return ""
-    return "" if decision.confirmed else "not confirmed"
-
-
-def settled(view: View, decision: Decision, outcome: Outcome) -> Decision:
-    """The decision with the dialogue as it is after the action."""
-    dialogue, task = decision.dialogue, decision.task
-    assert task is not None
-    if decision.act == "undone":
-        others = tuple(one for one in dialogue.done if one is not decision.done)
-        return replace(
-            decision, dialogue=replace(dialogue, done=others if outcome.ok else dialogue.done)
-        )
-    again = next((name for name in outcome.offered if name in task.slots), "")
-    if not outcome.ok and again:
-        # "A302 is taken, B105 is free": the task goes on, that value has to be chosen anew
-        kept = frozen({name: one for name, one in task.slots.items() if name != again})
-        task = replace(task, slots=kept, asked=again, offered=outcome.offered, touched=view.stamp)
-        return replace(decision, dialogue=replace(dialogue, task=task))
-    cleared = replace(task, asked="", maybe=frozen(), earlier=(), touched=view.stamp)
-    done = Done(
-        cleared,
-        outcome.name,
-        frozen(outcome.values),
-        outcome.inverse,
-        view.intent(task).kind != "read" and outcome.ok,
-        frozen(outcome.offered),
-    )
-    return replace(decision, dialogue=replace(dialogue, done=(*dialogue.done, done)[-MAX_DONE:]))
 
 
 __all__ = ["Call", "Driver", "Handled", "refusal", "settled"]

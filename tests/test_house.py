@@ -22,7 +22,7 @@ LEVELS = [
     {"weights_fetch", "audio", "vad", "endpoint", "llm", "asr", "tts", "mind"},
     {"weights_pull", "snapshots", "flowbook", "flow_source", "flow_train"},
     {"memory", "mouth", "ears", "skills"},
-    {"dialogues"},
+    {"dialogues", "acting"},
     {"home"},
     {"turns"},
     {"loop"},
