@@ -60,6 +60,8 @@ class Handled:
     """one, or one for each part of a compound sentence"""
     acted: bool = False
     """a write was carried out: the turn cannot simply be taken again"""
+    question: str = ""
+    """what is open, when the gate could not tell whether the words were meant for it"""
 
 
 class Driver:
@@ -118,7 +120,9 @@ class Driver:
             decision, outcome = self._step(view)
             if decision.act == "model":
                 if len(parts.texts) == 1 and not decisions:
-                    return Handled(decision.dialogue, (), (decision,))
+                    return Handled(
+                        decision.dialogue, (), (decision,), question=_open(view, decision)
+                    )
                 replies.append(words("part_unknown", view.language, part=part))
             else:
                 replies += [*warnings(view, decision), self._told(view, decision, outcome)]
@@ -134,15 +138,7 @@ class Driver:
                 queue, dialogue = list(dialogue.queue), replace(dialogue, queue=())
         return Handled(dialogue, tuple(text for text in replies if text), tuple(decisions), acted)
 
-    def question(self, handled: Handled, view: View) -> str:
-        """What is open, when the gate could not tell whether the words were meant for it."""
-        decision = handled.decisions[-1]
-        task = decision.task
-        if not decision.unsure or task is None or handled.replies:
-            return ""
-        return told(view, replace(decision, act=f"ask:{task.asked}", slot=task.asked))
-
-    def asked_again(self, handled: Handled, question: str, why: str) -> Handled:
+    def asked_again(self, handled: Handled, why: str) -> Handled:
         """The words were meant for the task, and no rule can read them: it is asked once more."""
         decision = handled.decisions[-1]
         task = decision.task
@@ -156,7 +152,7 @@ class Driver:
             why=(*decision.why, why),
             slot=task.asked,
         )
-        return Handled(handled.dialogue, (question,), (*handled.decisions[:-1], decision))
+        return Handled(handled.dialogue, (handled.question,), (*handled.decisions[:-1], decision))
 
     def warm(self) -> None:
         """Load what the first turn would wait for: word lists, sounds, compiled patterns."""
@@ -279,6 +275,14 @@ class Driver:
             acts=("ask",) if task.asked in flow.slots else ("confirm",),
         )
         return self._gate.detach(scene)
+
+
+def _open(view: View, decision: Decision) -> str:
+    """The question that the words may have been meant for; "" when the gate is sure."""
+    task = decision.task
+    if not decision.unsure or task is None:
+        return ""
+    return told(view, replace(decision, act=f"ask:{task.asked}", slot=task.asked))
 
 
 def load_skills() -> frozenset[str]:

@@ -132,6 +132,7 @@ class Turns:
             turn = replace(turn, decisions=[one.to_dict() for one in handled.decisions])
             if handled.replies:
                 return self._by_rule(turn, handled, heard, cancel)
+            self._keep_tasks(turn, handled, heard)
         return self._by_model(turn, heard, cancel, again=again)
 
     def _without_secrets(self, text: str, *, again: bool) -> str:
@@ -149,12 +150,8 @@ class Turns:
         said, now = self._said(), self._now()
         try:
             handled = self._driver.handle(tasks, heard.text, heard.language, turn.turn, now, said)
-            view = self._driver.view(
-                handled.dialogue, heard.text, heard.language, turn.turn, now, said
-            )
-            question = self._driver.question(handled, view)
-            if question and self._meant(question, heard.text, cancel):
-                return self._driver.asked_again(handled, question, "the model: an answer")
+            if handled.question and self._meant(handled.question, heard.text, cancel):
+                return self._driver.asked_again(handled, "the model: an answer")
             return handled
         except Exception as error:  # the model answers, as if there were no flows
             self._tell(Failed("flows", error))
@@ -194,15 +191,35 @@ class Turns:
         )
         return self._keep(turn, delivery, note=False)
 
-    def _commit(self, turn: Turn, handled: Handled, heard: Heard) -> State:
+    def _projection(self, turn: Turn, handled: Handled, heard: Heard) -> Callable[[State], State]:
+        """The tasks as they are now, put into whatever the state is by then."""
         assert self._driver is not None
         view = self._driver.view(
             handled.dialogue, heard.text, heard.language, turn.turn, self._now()
         )
-        self._store.submit(keep_turn(turn, self._clock.wall(), note=False))
+        return lambda state: projected(state, view, self._limits)
 
-        def compute(state: State) -> State:
-            return projected(state, view, self._limits)
+    def _keep_tasks(self, turn: Turn, handled: Handled, heard: Heard) -> None:
+        """The model answers, and yet a task may be too old now, or its question no longer fresh."""
+        if handled.dialogue == self._conversation.state.dialogue:
+            return
+        project = self._projection(turn, handled, heard)
+        # what was not heard is for the prompt that is made next
+        self._change(turn.turn, lambda old: replace(project(old), interrupted=old.interrupted))
+
+    def _change(self, turn: int, compute: Callable[[State], State]) -> None:
+        """A change of the state that belongs to no note."""
+
+        def submit(before: State, after: State) -> None:
+            now = self._clock.wall()
+            session = self._conversation.session
+            self._store.submit(keep_state(session, turn, before.version, after.to_dict(), now))
+
+        self._conversation.change(compute, submit)
+
+    def _commit(self, turn: Turn, handled: Handled, heard: Heard) -> State:
+        compute = self._projection(turn, handled, heard)
+        self._store.submit(keep_turn(turn, self._clock.wall(), note=False))
 
         def submit(before: State, after: State) -> State:
             now = self._clock.wall()
@@ -280,16 +297,8 @@ class Turns:
 
     def _interrupted(self, turn: int, unheard: str) -> None:
         """What nobody heard stands in the state until the next turn is answered (M7)."""
-
-        def compute(state: State) -> State:
-            return merge(state, Update(interrupted=unheard), self._limits)
-
-        def submit(before: State, after: State) -> None:
-            now = self._clock.wall()
-            session = self._conversation.session
-            self._store.submit(keep_state(session, turn, before.version, after.to_dict(), now))
-
-        self._conversation.change(compute, submit)
+        update = Update(interrupted=unheard)
+        self._change(turn, lambda state: merge(state, update, self._limits))
 
     def expected(self) -> tuple[str, ...]:
         """Values, names and codes that are likely to be said next, likeliest first."""

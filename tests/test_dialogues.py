@@ -65,6 +65,16 @@ def test_d1_the_model_answers_in_between_and_the_task_goes_on(tmp_path: Path) ->
     assert any("For which day?" in message["content"] for message in h.replies.prompts[0])
 
 
+def test_m12_in_the_loop_too_a_stale_yes_is_asked_for_again(tmp_path: Path) -> None:
+    with house(tmp_path, flows=True) as h:
+        h.replies.enqueue("Paris.")
+        h.hear("order 5 toner", "what is the capital of France?", "yes", "yes")
+        h.settle()
+    turns = sorted(h.records, key=lambda turn: turn.turn)  # a record waits for its note
+    first, _, again, done = (turn.decisions[-1]["act"] for turn in turns)
+    assert (first, again, done) == ("confirm", "confirm", "run")
+
+
 def test_m7_a_write_nobody_heard_of_is_not_carried_out_twice(tmp_path: Path) -> None:
     with house(tmp_path, flows=True) as h:
         before = bookings(tmp_path)

@@ -115,8 +115,14 @@ class Conversation:
                 return None
             if after is not before:
                 self._state = after
-                same = replace(after, version=before.version, interrupted=before.interrupted)
-                if same != before:  # a cut reply is nothing to go back to
+                # A cut reply and the tasks are nothing that roll_back goes back to.
+                same = replace(
+                    after,
+                    version=before.version,
+                    interrupted=before.interrupted,
+                    dialogue=before.dialogue,
+                )
+                if same != before:
                     self._past = (*self._past, before)[-MAX_PAST:]
                     self._back = 0
             result = submit()
