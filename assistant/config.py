@@ -92,7 +92,15 @@ class FlowsConfig:
 @dataclass(frozen=True, slots=True)
 class MemoryConfig:
     bank: str = "default"
+    key: str = "auto"
+    recall: bool = True
+    retain: bool = True
+    budget: str = "mid"
+    block_tokens: int = 320
     session_hours: float = 12.0
+    idle_minutes: float = 10.0
+    turns_days: float = 180.0
+    ended_days: float = 365.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +172,13 @@ RULES: dict[str, Callable[[Any], str]] = {
     "mind.max_summary_chars": _between(100, 10000),
     "mind.notes_tokens": _between(10, 400),
     "flows.task_minutes": _between(0.1, 24 * 60),
-    "memory.bank": _filled,
+    "memory.key": _one_of("auto", "keyring", "file"),
+    "memory.budget": _one_of("low", "mid", "high"),
+    "memory.block_tokens": _between(50, 2000),
     "memory.session_hours": _between(0.01, 24 * 365),
+    "memory.idle_minutes": _between(0.1, 24 * 60),
+    "memory.turns_days": _between(0, 36500),
+    "memory.ended_days": _between(0, 36500),
     "log.level": _one_of("debug", "info", "warning", "error"),
 }
 """Limits a type cannot express; each returns "" or what is wrong."""

@@ -71,6 +71,67 @@ def decisions_of_a_turn(db: Database) -> None:
     db.table("turns").add_column("decisions", str)
 
 
+@migrations()
+def facts_summaries_changes(db: Database) -> None:
+    """Long-term memory: facts with validity in time, session summaries, what tidying up changed."""
+    db.table("facts").create(
+        {
+            "id": str,
+            "text": str,
+            "subject": str,
+            "key": str,
+            "value": str,
+            "language": str,
+            "lasting": int,
+            "single": int,
+            "day": str,
+            "importance": float,
+            "origin": str,
+            "speaker": str,
+            "session": str,
+            "turn": int,
+            "norm": str,
+            "learned": float,
+            "said": float,
+            "ended": float,
+            "why_ended": str,
+            "superseded_by": str,
+            "strength": float,
+            "uses": int,
+            "used": float,
+            "pinned": int,
+            "sources": str,
+            "version": int,
+        },
+        pk="id",
+        not_null={"text", "subject", "key", "norm", "learned", "version"},
+    )
+    # Whoever writes at the same time: no fact is there twice.
+    db.execute("create unique index facts_active on facts (norm) where ended is null")
+    db.table("facts").create_index(["subject", "key"])
+    db.table("facts").create_index(["session", "turn"])
+    db.table("summaries").create(
+        {
+            "session": str,
+            "at": float,
+            "language": str,
+            "text": str,
+            "topics": str,
+            "resolved": str,
+            "facts": str,
+            "follow_ups": str,
+        },
+        pk="session",
+        not_null={"at", "text"},
+    )
+    db.table("changes").create(
+        {"number": int, "run": int, "at": float, "op": str, "fact": str, "before": str},
+        pk="number",
+    )
+    db.table("meta").create({"key": str, "value": str}, pk="key")
+    db.table("sessions").add_column("private", int)
+
+
 def connect(path: Path) -> Database:
     """Open for writing and bring the tables up to date. Raises StorageError."""
     try:
