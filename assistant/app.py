@@ -1,14 +1,11 @@
-"""Builds everything and owns its lifetime; the only file that names concrete engines."""
+"""Talk and Chat: the whole assistant from its source of words to its mouth; owns all lifetimes."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
-
-from platformdirs import user_cache_path
 
 from assistant.audio import files
 from assistant.audio.devices import choose
@@ -19,174 +16,32 @@ from assistant.clock import FrameClock, RealClock
 from assistant.config import Config
 from assistant.ears import Ears
 from assistant.endpoint import Endpoint
-from assistant.events import Audio, Ended, Failed
-from assistant.home import NAME, Home, open_home
-from assistant.llm import Weights
-from assistant.loop import Finished, Loop, Notice, Shown, Typed
-from assistant.memory.cache import Conversation
-from assistant.memory.extract import Noted, Scribe
-from assistant.mouth import Mouth, Page, Speech
-from assistant.redact import warm
-from assistant.snapshots import Primed, rules_alone, without_words
+from assistant.events import Audio, Ended
+from assistant.home import Home, bank_id, open_home
+from assistant.loop import Notice, Shown, Typed
+from assistant.mouth import Page, Speech
 from assistant.speakable import language_of
-from assistant.stages import Clock, LanguageModel, Microphone, Recognizer, Speaker, Voice
-from assistant.tts import PiperVoices
-from assistant.turns import Turns
+from assistant.stages import Microphone, Speaker
 from assistant.vad import load_vad
 from assistant.weights import find
+from assistant.wiring import (
+    LAST_WORDS_SECONDS,
+    Line,
+    Mind,
+    Progress,
+    Tell,
+    build_mind,
+    load_engines,
+    warm_prompts,
+)
 from assistant.workers import Worker
-
-log = logging.getLogger(__name__)
 
 ECHO_TAIL = 0.25
 """seconds for which the room still holds our own voice"""
-DRAIN_SECONDS = 30.0
-"""longest wait for the notes of the last turns at a normal end"""
-LAST_WORDS_SECONDS = 0.3
-"""time for a reply that is cut by the end to be recorded as such"""
-NOTES_CONTEXT = 1536
-"""tokens: the worked examples, a long utterance and its notes"""
-
-Tell = Callable[[Noted | Failed], None]
-Progress = Callable[[str], None]
-
-
-class Line:
-    """Troubles are told before the loop exists (on the screen) and after (to the loop)."""
-
-    def __init__(self, show: Callable[[Shown], None], *, content: bool = False) -> None:
-        """`content`: what was said is logged as well."""
-        self._show = show
-        self._content = content
-        self._loop: Loop | None = None
-
-    def connect(self, loop: Loop) -> None:
-        self._loop = loop
-
-    def show(self, event: Shown) -> None:
-        """Show what the loop has to show; a turn also leaves a line in the log."""
-        if isinstance(event, Finished):
-            turn = event.turn
-            said = f": {turn.user_text!r} -> {turn.heard!r}" if self._content else ""
-            log.info("turn %d, %s ms%s", turn.turn, turn.latency_ms.get("voice_to_voice"), said)
-        self._show(event)
-
-    def tell(self, event: Noted | Failed) -> None:
-        if self._loop is not None:
-            self._loop.tell(event)
-        elif isinstance(event, Failed):
-            self.show(event)
-
-
-@dataclass(frozen=True, slots=True)
-class Mind:
-    """The conversation, what answers it and what takes notes of it."""
-
-    conversation: Conversation
-    scribe: Scribe
-    turns: Turns
-    loop: Loop
-
-
-@dataclass(slots=True)
-class Engines:
-    """Loaded once, warmed, shared by everything that is built on them."""
-
-    replies: LanguageModel
-    notes: LanguageModel
-    closers: ExitStack
-    recognizer: Recognizer | None = None
-    voice: Voice | None = None
-    users: list[Worker] = field(default_factory=list)
-    """threads that call the engines"""
-
-    def free(self, weights: Weights) -> None:
-        """Give the memory back. Under a thread that is still inside, that is a crash: then the end
-        of the process, which is near, gives it back."""
-        if all(user.join(LAST_WORDS_SECONDS) for user in self.users):
-            weights.close()
-
-
-def load_engines(
-    config: Config, progress: Progress, *, speech: bool, closers: ExitStack
-) -> Engines:
-    """Model, and for speech recognition and voice, from the files under models/.
-
-    Raises ModelError naming the first file that is missing or refused.
-    """
-    paths = {"llm": find(config.llm.model, "llm")}
-    if speech:
-        paths["asr"] = find(config.asr.model, "asr")
-    progress("language model")
-    weights = Weights.load(config.llm, paths["llm"], gpu_layers=config.llm.gpu_layers)
-    cache = user_cache_path(NAME, appauthor=False) / "prompts"
-    replies = Primed(weights.context(config.llm.context), cache, paths["llm"], rules_alone)
-    notes = Primed(weights.context(NOTES_CONTEXT), cache, paths["llm"], without_words)
-    engines = Engines(replies, notes, closers)
-    closers.callback(engines.free, weights)
-    if speech:
-        from assistant.asr import Whisper
-
-        progress("recognition")
-        whisper = Whisper.load(config.asr, paths["asr"])
-        whisper.warm_up()
-        progress("voice")
-        voices = PiperVoices.load(config.tts, find)
-        voices.warm_up()
-        engines.recognizer, engines.voice = whisper, voices
-    return engines
-
-
-def build_mind(
-    config: Config, home: Home, engines: Engines, mouth: Mouth, clock: Clock, line: Line
-) -> Mind:
-    """Turns, scribe and loop around a conversation."""
-    scribe = Scribe(
-        home.conversation,
-        home.store,
-        engines.notes,
-        engines.replies,
-        config.mind,
-        clock,
-        line.tell,
-    )
-    turns = Turns(
-        home.conversation,
-        home.store,
-        engines.replies,
-        scribe,
-        mouth,
-        clock,
-        line.tell,
-        max_tokens=config.llm.max_reply_tokens,
-        driver=home.driver,
-        judge=engines.notes,
-        limits=config.mind,
-    )
-    loop = Loop(engines.recognizer, turns, mouth, scribe.gate, clock, line.show)
-    line.connect(loop)
-    Worker("warm", lambda: _warm_rules(home)).start()
-    worker = Worker("scribe", scribe.run).start()
-    engines.users.append(worker)
-    engines.closers.callback(scribe.end)
-    return Mind(home.conversation, scribe, turns, loop)
-
-
-def _warm_rules(home: Home) -> None:
-    """Load and compile what the first turn would wait for."""
-    warm()
-    if home.driver is not None:
-        home.driver.warm()
-
-
-def warm_prompts(mind: Mind, progress: Progress) -> None:
-    """Evaluate the reply's prefix; behind it the notes' prefix and what an earlier run left."""
-    progress("reading the notes about you")
-    mind.scribe.enqueue(None)
-    mind.scribe.activity.wait_idle()
-    mind.scribe.warm()
-    for turn in mind.conversation.queued():
-        mind.scribe.enqueue(turn)
+DRAIN_SECONDS = 3.0
+"""longest wait for the notes of the last turns at a normal end; the rest is taken up next time"""
+SETTLE_SECONDS = 30.0
+"""longest wait for the notes of a turn, where somebody asks for them"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,21 +201,46 @@ class Chat:
         progress: Progress = lambda step: None,
     ) -> None:
         """`say` gets each sentence of a reply as soon as it is complete."""
+        self._config = config
+        self._show = show
+        self._say = say
         self._closers = ExitStack()
+        self._sitting = ExitStack()
         with ExitStack() as guard:
             guard.callback(self._closers.close)
+            guard.callback(self._sitting.close)
             self.clock = RealClock()
             self.clock.start()
             line = Line(show, content=config.log.content)
-            engines = self._closers.enter_context(ExitStack())  # closed last: it may take seconds
-            home = open_home(config, self.clock.wall(), line.tell, self._closers)
-            self.engines = load_engines(config, progress, speech=False, closers=engines)
-            mouth = Page(self.clock, say)
-            self.mind = build_mind(config, home, self.engines, mouth, self.clock, line)
-            warm_prompts(self.mind, progress)
-            self._loop = Worker("loop", self.mind.loop.run).start()
-            self.engines.users.append(self._loop)
+            home = open_home(config, self.clock.wall(), line.tell, self._sitting)
+            self.engines = load_engines(config, progress, speech=False, closers=self._closers)
+            self._sit_down(config, home, line, progress)
             guard.pop_all()
+
+    def _sit_down(self, config: Config, home: Home, line: Line, progress: Progress) -> None:
+        """Somebody's conversation begins, or goes on."""
+        self.engines.closers = self._sitting
+        mouth = Page(self.clock, self._say)
+        self.mind = build_mind(config, home, self.engines, mouth, self.clock, line)
+        warm_prompts(self.mind, progress)
+        self._loop = Worker("loop", self.mind.loop.run).start()
+        self.engines.users.append(self._loop)
+
+    def switch(self, bank: str) -> None:
+        """Somebody else speaks: end this conversation and open theirs. Raises StorageError."""
+        memory = replace(self._config.memory, bank=bank)
+        config = replace(self._config, memory=memory)
+        bank_id(bank or "guest")  # refused before anything is closed
+        self.end()
+        self._stand_up()
+        self._sitting = ExitStack()
+        line = Line(self._show, content=config.log.content)
+        home = open_home(config, self.clock.wall(), line.tell, self._sitting)
+        self._sit_down(config, home, line, lambda step: None)
+
+    def refresh(self) -> None:
+        """The conversation has begun anew: evaluate its prompt."""
+        self.mind.scribe.enqueue(None)
 
     def ask(self, text: str, language: str) -> None:
         """Blocks until it is answered. Raises BrokenPipeError when nobody reads the answer."""
@@ -372,7 +252,7 @@ class Chat:
     def settle(self) -> None:
         """Wait until the answer is out and its notes are taken."""
         self.mind.loop.activity.wait_idle()
-        self.mind.scribe.activity.wait_idle(DRAIN_SECONDS)
+        self.mind.scribe.activity.wait_idle(SETTLE_SECONDS)
 
     def end(self) -> None:
         """Answer what is queued, take the notes (bounded), show what is still open."""
@@ -381,6 +261,15 @@ class Chat:
         self.mind.scribe.activity.wait_idle(DRAIN_SECONDS)
         self.mind.loop.finish()
 
+    def _stand_up(self) -> None:
+        self.mind.loop.stop()
+        self.mind.scribe.end()
+        self._loop.join(LAST_WORDS_SECONDS)
+        for user in self.engines.users:
+            user.join()
+        self.engines.users.clear()
+        self._sitting.close()
+
     def __enter__(self) -> Chat:
         return self
 
@@ -388,4 +277,5 @@ class Chat:
         self.mind.loop.stop()
         self.mind.scribe.end()
         self._loop.join(LAST_WORDS_SECONDS)
+        self._sitting.close()
         self._closers.close()

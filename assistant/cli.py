@@ -13,6 +13,7 @@ import click
 from assistant import __version__, config
 from assistant.cli_bench import bench
 from assistant.cli_flows import flows
+from assistant.cli_memory import memory
 from assistant.errors import AssistantError, InputError
 from assistant.options import Options
 from assistant.workers import after
@@ -62,6 +63,7 @@ def cli(
 
 
 @cli.command()
+@click.option("--bank", metavar="NAME", help='Whose memory this is; "" is a guest.')
 @click.option("--mic", help="Microphone by name or number.")
 @click.option("--speaker", help="Speaker by name or number; with --input: play the reply there.")
 @click.option(
@@ -82,6 +84,7 @@ def cli(
 @click.pass_obj
 def talk(
     options: Options,
+    bank: str | None,
     mic: str | None,
     speaker: str | None,
     inputs: tuple[Path, ...],
@@ -94,6 +97,8 @@ def talk(
     if fast and not inputs:
         raise InputError("--fast needs --input FILE: a microphone cannot be hurried.")
     settings = options.config
+    if bank is not None:
+        settings = config.override(settings, [f"memory.bank={bank}"])
     if mic is not None:
         settings = config.override(settings, [f"audio.mic={mic}"])
     if speaker is not None:
@@ -109,16 +114,17 @@ def talk(
 
 
 @cli.command()
-@click.option("--bank", metavar="NAME", help="Whose memory this is.")
+@click.option("--bank", metavar="NAME", help='Whose memory this is; "" is a guest.')
+@click.option("--trace", is_flag=True, help="Show what was recalled, injected and retained.")
 @click.pass_obj
-def chat(options: Options, bank: str | None) -> None:
+def chat(options: Options, bank: str | None, trace: bool) -> None:
     """The same mind by text, from a terminal or a pipe. :state shows its mind, :quit ends."""
     from assistant import commands
 
     settings = options.config
     if bank is not None:
         settings = config.override(settings, [f"memory.bank={bank}"])
-    commands.chat(settings, as_json=options.json)
+    commands.chat(settings, as_json=options.json, trace=trace)
 
 
 @cli.command()
@@ -132,10 +138,11 @@ def chat(options: Options, bank: str | None) -> None:
 )
 @click.option(
     "--story",
-    type=click.Choice(["memory", "office"]),
+    type=click.Choice(["memory", "office", "remember"]),
     default="memory",
     show_default=True,
-    help="Facts told and asked back, or a room booked and changed with an expense in between.",
+    help="Facts told and asked back; a room booked and changed with an expense in between; facts "
+    "told, asked back after a restart, and not told to somebody else.",
 )
 @click.pass_obj
 def demo(options: Options, record: Path, story: str) -> int:
@@ -223,6 +230,7 @@ def models_verify(options: Options, names: tuple[str, ...]) -> None:
 
 cli.add_command(bench)
 cli.add_command(flows)
+cli.add_command(memory)
 
 
 GRACE_SECONDS = 1.5

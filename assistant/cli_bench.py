@@ -133,12 +133,66 @@ def bench_hotwords(options: Options, folder: Path | None) -> None:
 
 @bench.command("recall")
 @click.argument("folder", required=False, type=click.Path(path_type=Path), metavar="[DIR]")
+@click.option(
+    "--memories",
+    default=100_000,
+    show_default=True,
+    type=click.IntRange(0, 1_000_000),
+    help="Made-up memories with which the answer path is timed; 0 leaves it out.",
+)
 @click.pass_obj
-def bench_recall(options: Options, folder: Path | None) -> None:
+def bench_recall(options: Options, folder: Path | None, memories: int) -> None:
     """Retrieval.
 
     Is the turn that answers a question found? Against plain full-text search, on the long
-    conversations of DIR and on our own Chinese ones."""
+    conversations of DIR and on our own Chinese ones. Then what memory adds to an answer."""
     from assistant.bench.recall import report
 
-    report(folder, options.config, options.emit, as_json=options.json)
+    report(folder, options.config, options.emit, memories=memories, as_json=options.json)
+
+
+@bench.command("extraction")
+@click.option("--model", help="A GGUF under models/; default: the one in config.toml.")
+@click.option("--no-model", is_flag=True, help="By rules only.")
+@click.option(
+    "--half",
+    type=click.Choice(["tune", "held"]),
+    help="Only the conversations that were there to learn from, or only the proof.",
+)
+@click.pass_obj
+def bench_extraction(options: Options, model: str | None, no_model: bool, half: str | None) -> None:
+    """What is remembered.
+
+    Conversations through the real path into a real database, against the facts a careful person
+    would have kept."""
+    from assistant.bench.extraction import RULES_ONLY, report
+
+    if no_model and model is not None:
+        raise click.UsageError("Choose one of --model and --no-model.")
+    chosen = RULES_ONLY if no_model else model
+    report(options.config, chosen, options.emit, half=half, as_json=options.json)
+
+
+@bench.command("session")
+@click.option("--turns", default=300, show_default=True, type=click.IntRange(30, 5000))
+@click.pass_obj
+def bench_session(options: Options, turns: int) -> int:
+    """A long conversation.
+
+    Prompt, latency and memory of its last turns against its first; growth of the database."""
+    from assistant.bench.session import report
+
+    return report(options.config, turns, options.emit, as_json=options.json)
+
+
+@bench.command("endpoint")
+@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+@click.pass_obj
+def bench_endpoint(options: Options, folder: Path) -> None:
+    """The end of a turn.
+
+    Turns that were cut and silence that was waited, beside a fixed closing silence, on the
+    recordings of DIR/manifest.jsonl."""
+    from assistant.bench.endpoint import run
+
+    run(folder, options.config, options.emit, as_json=options.json)

@@ -6,6 +6,7 @@ import io
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from assistant.config import Config
 from assistant.console import Console, loading
 from assistant.speakable import language_of
 
-COMMANDS = ":state, :why, :trail, :undo and :quit"
+COMMANDS = ":state, :why, :trail, :memories, :reset, :bank NAME, :undo and :quit"
 UNDO = "undo that"
 """what :undo says for you"""
 MAX_CHARACTERS = 2000
@@ -49,9 +50,9 @@ def talk(
         return 0 if session.run() else 2
 
 
-def chat(config: Config, *, as_json: bool) -> None:
-    """Lines in, replies out, until the input ends or :quit."""
-    console = Console(as_json=as_json, spoken=False)
+def chat(config: Config, *, as_json: bool, trace: bool = False) -> None:
+    """Lines in, replies out, until the input ends or :quit. `trace`: what memory did as well."""
+    console = Console(as_json=as_json, spoken=False, trace=trace)
     typing = sys.stdin.isatty()
     with loading(quiet=as_json) as progress:
         session = Chat(config, console.show, console.say, progress)
@@ -69,10 +70,9 @@ def chat(config: Config, *, as_json: bool) -> None:
 
 
 def _colon(line: str, session: Chat, *, as_json: bool) -> None:
-    """:state, :why, :trail and :undo look into the mind, or turn it back."""
+    """Look into the mind, turn it back, begin anew, or let somebody else speak."""
     session.settle()
-    conversation = session.mind.conversation
-    state = conversation.state
+    state = session.mind.conversation.state
     if line == ":state":
         click.echo(json.dumps(state.to_dict(), ensure_ascii=False))
     elif line == ":why":
@@ -82,8 +82,28 @@ def _colon(line: str, session: Chat, *, as_json: bool) -> None:
         click.echo(" | ".join(state.dialogue.trail))
     elif line == ":undo":
         session.ask(UNDO, "en")
+    elif line.startswith((":memories", ":reset", ":bank")):
+        _memory(line, session, as_json=as_json)
     else:
         click.echo(f"{line}: unknown command; there are {COMMANDS}", err=True)
+
+
+def _memory(line: str, session: Chat, *, as_json: bool) -> None:
+    """:memories, :reset (the conversation, not the bank) and :bank."""
+    bank = session.mind.bank
+    command, _, name = line.partition(" ")
+    if command == ":memories":
+        for one in bank.shelf.all():
+            click.echo(json.dumps(asdict(one), ensure_ascii=False) if as_json else one.text)
+    elif command == ":reset":
+        bank.begin_session()
+        session.refresh()
+        click.echo("A new conversation begins; what is remembered stays.", err=True)
+    elif name:
+        session.switch(name.strip())
+        click.echo(f"This is {session.mind.bank.name} now.", err=True)
+    else:
+        click.echo(bank.name or "a guest")
 
 
 def _why(session: Chat, *, as_json: bool) -> Iterator[str]:

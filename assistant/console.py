@@ -22,9 +22,12 @@ def turn_record(turn: Turn) -> dict[str, Any]:
 class Console:
     """Shows each event of a conversation once, whichever thread it comes from."""
 
-    def __init__(self, *, as_json: bool, spoken: bool, details: bool = False) -> None:
+    def __init__(
+        self, *, as_json: bool, spoken: bool, details: bool = False, trace: bool = False
+    ) -> None:
         """`spoken`: words come from speech, so what was heard is shown too. `details`: state and
-        latency after each turn."""
+        latency after each turn. `trace`: what memory did (C7)."""
+        self._trace = trace
         self._json = as_json
         self._spoken = spoken
         self._details = details
@@ -49,7 +52,7 @@ class Console:
                     self._line(f"You: {event.transcript.text}")
             elif isinstance(event, Replied):
                 self._replied(event.turn)
-            elif self._details:
+            else:
                 self._finished(event.turn)
 
     def say(self, text: str) -> None:
@@ -69,6 +72,12 @@ class Console:
         self._shown = {turn.turn: turn.reply}
 
     def _finished(self, turn: Turn) -> None:
+        if self._trace:
+            self._traced(turn)
+        elif self._details:
+            self._detailed(turn)
+
+    def _detailed(self, turn: Turn) -> None:
         state = turn.state_after
         if state is None:
             self._line("  state: still being updated")
@@ -80,6 +89,16 @@ class Console:
                 self._line(f"  summary: {state['history_summary']}")
         stages = "  ".join(f"{name} {value:.0f}" for name, value in turn.latency_ms.items())
         self._line(f"  ms: {stages}")
+
+    def _traced(self, turn: Turn) -> None:
+        for line in turn.searched or ["nothing was looked up"]:
+            self._line(f"[RECALL] {line}")
+        for line in turn.recalled or ["no memory in the prompt"]:
+            self._line(f"[INJECT] {line}")
+        rule = "; ".join(f"{one['act']} {one['intent']}".strip() for one in turn.decisions)
+        self._line(f"[LLM] {turn.raw.strip() or 'not asked: ' + rule}")
+        for line in turn.retained or ["nothing kept"]:
+            self._line(f"[RETAIN] {line}")
 
     def _failed(self, event: Failed) -> None:
         if self._json:

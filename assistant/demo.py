@@ -7,18 +7,20 @@ import tempfile
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 from statistics import median
 
 import click
 import numpy as np
 
-from assistant.app import Mind, Source, Talk
+from assistant.app import Source, Talk
 from assistant.audio import files
 from assistant.config import Config, DataConfig
 from assistant.console import Console, loading
 from assistant.events import Audio, Turn
 from assistant.loop import Finished, Shown
+from assistant.wiring import Mind
 from assistant.wording import WORDS
 
 
@@ -28,20 +30,36 @@ class Line:
 
     say: str
     expect: Sequence[Sequence[str]] = ()
+    never: Sequence[str] = ()
+    """what no answer may hold"""
+    part: int = 1
+    """each part is a start of its own"""
+    bank: str = "default"
+    """who speaks"""
+
+    @property
+    def asks(self) -> bool:
+        return bool(self.expect or self.never)
 
     def answered_by(self, reply: str) -> bool:
         lowered = reply.casefold()
-        return all(any(word in lowered for word in group) for group in self.expect)
+        return all(any(word in lowered for word in group) for group in self.expect) and not any(
+            word in lowered for word in self.never
+        )
 
 
-STORIES = {"memory": "demo.toml", "office": "demo_office.toml"}
+STORIES = {
+    "memory": "demo.toml",
+    "office": "demo_office.toml",
+    "remember": "demo_remember.toml",
+}
 """what is talked of → its script under words/"""
 
 
 def lines(story: str = "memory") -> list[Line]:
     """The script of a story. KeyError when there is none of that name."""
     with (WORDS / STORIES[story]).open("rb") as file:
-        return [Line(item["say"], item.get("expect", ())) for item in tomllib.load(file)["lines"]]
+        return [Line(**item) for item in tomllib.load(file)["lines"]]
 
 
 def run(config: Config, record: Path, *, story: str, as_json: bool) -> int:
@@ -69,10 +87,14 @@ def converse(
 
     with tempfile.TemporaryDirectory(prefix="demo-") as folder:
         config = replace(config, data=DataConfig(folder))  # a stranger's memory, not yours
-        with loading(quiet=quiet) as progress:
-            session = _session(config, script, record, keep, progress)
-        with session:
-            session.run()
+        for number, part in groupby(script, lambda line: line.part):
+            lines = list(part)
+            memory = replace(config.memory, bank=lines[0].bank, key="file")
+            path = record if number == 1 else record.with_stem(f"{record.stem}-{number}")
+            with loading(quiet=quiet) as progress:
+                session = _session(replace(config, memory=memory), lines, path, keep, progress)
+            with session:
+                session.run()
     return turns
 
 
@@ -104,9 +126,9 @@ def speak(session: Talk, text: str) -> Audio:
 
 
 def _report(script: Sequence[Line], turns: Sequence[Turn], record: Path, *, as_json: bool) -> int:
-    asked = [(line, turn) for line, turn in zip(script, turns, strict=False) if line.expect]
+    asked = [(line, turn) for line, turn in zip(script, turns, strict=False) if line.asks]
     right = sum(line.answered_by(turn.reply) for line, turn in asked)
-    wanted = sum(bool(line.expect) for line in script)
+    wanted = sum(line.asks for line in script)
     waits = [t.latency_ms["voice_to_voice"] for t in turns if "voice_to_voice" in t.latency_ms]
     summary = {
         "event": "demo",

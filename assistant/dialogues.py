@@ -12,11 +12,11 @@ import importlib
 import json
 import logging
 import pkgutil
-import sqlite3
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from sqlite_utils import Database
 
@@ -34,8 +34,10 @@ from assistant.mind.slots import SURE
 from assistant.mind.split import split
 from assistant.mind.telling import result, told
 from assistant.mind.view import MAX_QUEUE, Decision, View
+from assistant.sealed import SqlError
+from assistant.skills.memory import Remembered
 from assistant.skills.office import open_office
-from assistant.skills.registry import ACTIONS, SOURCES, Outcome
+from assistant.skills.registry import ACTIONS, SOURCES, WORKS_ON, Outcome
 from assistant.wording import words
 
 log = logging.getLogger(__name__)
@@ -45,6 +47,7 @@ YOUNG = 20_000
 GATE = "gate.json"
 """weights of the gate, in the data folder or among the shipped flows"""
 WARM = {"en": "tomorrow from ten to twelve", "zh": "明天上午十点到十二点"}
+REFUSED: tuple[type[Exception], ...] = (*SqlError, OSError, AssistantError)
 FAILED = "failed"
 """outcome of an action that could not be carried out"""
 
@@ -82,6 +85,13 @@ class Driver:
         self._gate = gate
         self._minutes = minutes
         self._known: dict[str, tuple[Choice, ...]] = {}
+        self.memory: Remembered | None = None
+        """the bank of the person who speaks"""
+
+    @property
+    def book(self) -> Book:
+        """The flows."""
+        return self._book
 
     def view(
         self, dialogue: Dialogue, text: str, language: str, turn: int, now: datetime, said: str = ""
@@ -220,13 +230,20 @@ class Driver:
             log.error("%s was stopped at the gate: %s", call.action, why)
             return Outcome(FAILED, frozen({"reason": why}), ok=False)
         try:
-            outcome = ACTIONS[call.action](self._office, call.slots, view.now)
-        except (sqlite3.Error, OSError, AssistantError) as error:
+            outcome = ACTIONS[call.action](self._works_on(call.action), call.slots, view.now)
+        except REFUSED as error:
             log.error("%s failed: %s", call.action, type(error).__name__)
             return Outcome(FAILED, frozen({"reason": str(error)}), ok=False)
         if intent.kind != "read":
             self._known = {}
         return outcome
+
+    def _works_on(self, name: str) -> Any:
+        if WORKS_ON[name] == "office":
+            return self._office
+        if self.memory is None:
+            raise AssistantError("no memory is open.")
+        return self.memory
 
     def _told(self, view: View, decision: Decision, outcome: Outcome | None) -> str:
         if outcome is not None and outcome.name == FAILED:
@@ -246,7 +263,7 @@ class Driver:
         if not self._known:
             try:
                 self._known = {name: source(self._office) for name, source in SOURCES.items()}
-            except sqlite3.Error as error:
+            except SqlError as error:
                 log.warning("known values cannot be read: %s", error)
                 return {}
         return self._known
@@ -292,8 +309,8 @@ def load_skills() -> frozenset[str]:
     return frozenset(ACTIONS)
 
 
-def open_driver(config: FlowsConfig, folder: Path) -> Driver:
-    """The flows of the settings on the office database in `folder`.
+def open_driver(config: FlowsConfig, folder: Path, key: bytes | None = None) -> Driver:
+    """The flows of the settings on the office database in `folder`, encrypted with `key`.
 
     Raises ConfigError when a flow is broken, StorageError when the database cannot be opened.
     """
@@ -301,7 +318,7 @@ def open_driver(config: FlowsConfig, folder: Path) -> Driver:
     _check_denied(config.denied, book)
     return Driver(
         book,
-        open_office(folder / "office.db"),
+        open_office(folder / "office.db", key),
         denied=config.denied,
         gate=load_gate(folder),
         minutes=config.task_minutes,

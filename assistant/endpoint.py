@@ -1,6 +1,7 @@
 """Has the person finished? Frames with their speech probability in, utterances out.
 
 Knows nothing of microphones, models or words. A pause shorter than the closing silence joins (M6).
+How long that silence is, whoever judges a pause may say while it lasts; else it is the setting.
 """
 
 from __future__ import annotations
@@ -12,12 +13,15 @@ import numpy as np
 
 from assistant.config import EndpointConfig, VadConfig
 from assistant.events import Audio, Frame, Paused, SpeechStarted, Utterance
+from assistant.workers import Lock
 
 RATE = 16000
 """Hertz; the rate of every frame"""
 FRAME_SECONDS = 512 / RATE
-PAUSE_MS = 192
+PAUSE_MS = 160
 """silence after which recognition may start on what there is; the same audio as at the end"""
+LONGEST_MS = 5000
+"""silence that ends an utterance whatever its judge says"""
 HYSTERESIS = 0.15
 """speech goes on until the probability falls this far below the threshold"""
 
@@ -33,11 +37,16 @@ class _Heard:
     silent: int = 0
     sure: bool = False
     paused: bool = False
+    close_after: int = 0
+    """silent frames that end it"""
     probabilities: list[bool] = field(default_factory=list)
 
 
 class Endpoint:
-    """Feed it one frame after another; it answers with what has become certain."""
+    """Feed it one frame after another; it answers with what has become certain.
+
+    One thread feeds; another may change the patience of the pause under way.
+    """
 
     def __init__(self, endpoint: EndpointConfig, vad: VadConfig) -> None:
         self._threshold = vad.threshold
@@ -49,9 +58,29 @@ class Endpoint:
             maxlen=max(1, round(endpoint.pre_roll_ms / 1000 / FRAME_SECONDS))
         )
         self._heard: _Heard | None = None
+        self._lock = Lock()
+
+    def wait(self, end: float, seconds: float) -> bool:
+        """Close after `seconds` of silence the utterance whose speech ended at `end`.
+
+        For the pause under way only, as often as one knows better; a silence that is that long
+        already closes at the next frame. False, and nothing changes, when the person speaks again
+        or it is closed. From any thread.
+        """
+        with self._lock:
+            heard = self._heard
+            if heard is None or not heard.paused or heard.end != end:
+                return False
+            most = LONGEST_MS / 1000 / FRAME_SECONDS
+            heard.close_after = max(1, round(min(seconds / FRAME_SECONDS, most)))
+            return True
 
     def feed(self, frame: Frame, probability: float) -> list[SpeechStarted | Paused | Utterance]:
         """Take the next frame with its speech probability, 0 to 1."""
+        with self._lock:
+            return self._feed(frame, probability)
+
+    def _feed(self, frame: Frame, probability: float) -> list[SpeechStarted | Paused | Utterance]:
         heard = self._heard
         if heard is None:
             if probability < self._threshold:
@@ -66,6 +95,10 @@ class Endpoint:
 
     def flush(self, at: float) -> list[SpeechStarted | Paused | Utterance]:
         """The microphone ends at `at`: close what is open."""
+        with self._lock:
+            return self._flush(at)
+
+    def _flush(self, at: float) -> list[SpeechStarted | Paused | Utterance]:
         heard = self._heard
         self._heard = None
         self._pre_roll.clear()
@@ -80,22 +113,22 @@ class Endpoint:
         heard.voiced += 1
         heard.silent = 0
         heard.paused = False
+        heard.close_after = self._close_after
         heard.end = frame.at + FRAME_SECONDS
         events: list[SpeechStarted | Paused | Utterance] = []
         if not heard.sure and heard.voiced >= self._min_voiced:
             heard.sure = True
             events.append(SpeechStarted(heard.start))
         if len(heard.frames) >= self._max_frames:
-            events += self.flush(heard.end)
+            events += self._flush(heard.end)
         return events
 
     def _silent(self, heard: _Heard, frame: Frame) -> list[SpeechStarted | Paused | Utterance]:
         heard.silent += 1
         at = frame.at + FRAME_SECONDS
-        if heard.silent >= self._close_after:
-            tail = heard.frames[-self._pre_roll.maxlen :] if self._pre_roll.maxlen else []
+        if heard.silent >= heard.close_after:
             self._heard = None
-            self._pre_roll.extend(tail)
+            self._pre_roll.extend(heard.frames[-heard.silent :])  # nothing that was said
             return [self._utterance(heard, at)] if heard.sure else []
         if heard.sure and not heard.paused and heard.silent >= self._pause_after:
             heard.paused = True

@@ -118,5 +118,11 @@ class Turn:
     """endpoint, asr, first_token, first_sentence, first_audio, voice_to_voice"""
     decisions: list[dict[str, Any]] = field(default_factory=list)
     """what the policy decided and why: act, intent, continued, slots, why"""
+    searched: list[str] = field(default_factory=list)
+    """what was looked up in memory before this turn, and what of it was found or dropped"""
+    recalled: list[str] = field(default_factory=list)
+    """memories that stood in the prompt, as the model read them"""
     state_after: dict[str, Any] | None = None
     """None until the background update is committed"""
+    retained: list[str] = field(default_factory=list)
+    """what became of the words in memory: "add: The user likes tea." """

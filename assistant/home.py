@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import logging
 import logging.handlers
-import re
-import unicodedata
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import click
 from platformdirs import user_data_path
 from sqlite_utils import Database
 
 from assistant.config import Config
 from assistant.dialogues import Driver, open_driver
-from assistant.errors import ConfigError, StorageError
+from assistant.errors import StorageError
 from assistant.events import Failed
+from assistant.memory.banks import Banks, bank_id
 from assistant.memory.cache import MAX_PAST, Conversation
 from assistant.memory.store import (
     Session,
@@ -33,7 +33,10 @@ from assistant.memory.store import (
 from assistant.mind.merge import carried
 from assistant.mind.state import State
 
+__all__ = ["NAME", "Home", "bank_id", "data_folder", "open_banks", "open_home"]
+
 NAME = "keepsake"
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +53,16 @@ def open_home(
     config: Config, now: float, tell: Callable[[Failed], None], closers: ExitStack
 ) -> Home:
     """Claim the data folder and load the bank's session. Raises ConfigError, StorageError."""
-    bank = bank_id(config.memory.bank)
     folder = data_folder(config)
-    store = Store(folder, tell)
+    warnings: list[str] = []
+    banks = open_banks(config, warnings.append)
+    store = Store(banks, config.memory.bank, tell)
     closers.callback(store.close)
-    driver = open_driver(config.flows, folder) if config.flows.enabled else None
+    driver = open_driver(config.flows, folder, banks.key) if config.flows.enabled else None
     _start_log(config, folder)
-    session = store.submit(_session_with_state(bank, now, config)).result()
+    for text in warnings:
+        log.warning("%s", text)
+    session = store.submit(_session_with_state(store.bank, now, config)).result()
     state = _restored(store, session.id, tell)
     recent = config.mind.recent_turns
     turns = store.submit(load_turns(session.id, recent)).result()
@@ -73,20 +79,21 @@ def _readable(data: dict[str, Any]) -> State | None:
     return None
 
 
+def open_banks(config: Config, note: Callable[[str], None] = lambda text: None) -> Banks:
+    """The banks of the data folder; a warning goes to stderr, and to `note`."""
+
+    def warn(text: str) -> None:
+        click.echo(text, err=True)
+        note(text)
+
+    return Banks(data_folder(config), config.memory.key, warn)
+
+
 def data_folder(config: Config) -> Path:
     """Where database and logs live: the platform's user data folder unless set."""
     if config.data.dir:
         return Path(config.data.dir).expanduser()
     return user_data_path(NAME, appauthor=False)
-
-
-def bank_id(name: str) -> str:
-    """A stable id for a person's name in any spelling (C1). ConfigError when nothing is left."""
-    plain = unicodedata.normalize("NFKC", name).casefold()
-    bank = re.sub(r"\W+", "-", plain).strip("-_")
-    if not bank:
-        raise ConfigError(f"memory.bank {name!r} holds no letter or digit; give the bank a name.")
-    return bank
 
 
 def _start_log(config: Config, folder: Path) -> None:
@@ -115,7 +122,7 @@ def _session_with_state(bank: str, now: float, config: Config) -> Callable[[Data
             try:
                 known = State.from_dict(load_state(session.before)(db))
             except (ValueError, StorageError) as error:
-                logging.getLogger(__name__).error("the last session's state: %s", error)
+                log.error("the last session's state: %s", error)
                 return session
             begin_state(session.id, carried(known, config.mind).to_dict(), now)(db)
         return session

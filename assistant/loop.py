@@ -19,11 +19,12 @@ from assistant.events import (
     Turn,
     Utterance,
 )
+from assistant.marks import Heard
 from assistant.memory.extract import Noted
 from assistant.mouth import Mouth
 from assistant.redact import redact
 from assistant.stages import Cancel, Clock, Recognizer
-from assistant.turns import Heard, Turns
+from assistant.turns import Turns
 from assistant.wording import words
 from assistant.workers import (
     Activity,
@@ -309,7 +310,9 @@ class Loop:
         self._expect()
         if event.turn in self._records:
             record = self._records[event.turn]
-            self._records[event.turn] = replace(record, state_after=event.state.to_dict())
+            self._records[event.turn] = replace(
+                record, state_after=event.state.to_dict(), retained=list(event.retained)
+            )
         self._flush()
 
     def _flush(self) -> None:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from assistant.llm import Context
+from assistant.llm import Context, Stats
 from assistant.mind.prompt import opening
 from assistant.stages import Cancel, Message
 
@@ -42,6 +42,11 @@ class Primed:
         status = weights.stat()
         self._identity = f"{weights.resolve()}:{status.st_size}:{status.st_mtime_ns}"
         self._beginning = beginning
+
+    @property
+    def stats(self) -> Stats:
+        """What the last call cost."""
+        return self._context.stats
 
     def prepare(self, messages: Sequence[Message], cancel: Cancel) -> None:
         self._prime(messages, cancel)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
@@ -112,6 +113,27 @@ class ScriptedModel:
                 self._steps.get(5.0)
             except Closed:
                 return
+
+
+class ScriptedMemory:
+    """Implements skills.memory.Remembered: given sentences, and what was asked of it."""
+
+    def __init__(self, *lines: str) -> None:
+        self.lines = list(lines)
+        self.private = False
+
+    def told(self, now: datetime) -> Sequence[str]:
+        return self.lines
+
+    def forget_last(self) -> bool:
+        return bool(self.lines and self.lines.pop())
+
+    def go_private(self) -> None:
+        self.lines.clear()
+        self.private = True
+
+    def forget_all(self) -> None:
+        self.lines.clear()
 
 
 class ScriptedRecognizer:

@@ -7,16 +7,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 
 from assistant.config import MindConfig
 from assistant.dialogues import Driver, Handled
 from assistant.errors import Cancelled
 from assistant.events import Failed, Turn
+from assistant.marks import Heard, Raw, latency
+from assistant.memory.bank import Bank
 from assistant.memory.cache import Conversation
 from assistant.memory.extract import Scribe
 from assistant.memory.store import Store, commit_state, give_up_jobs, keep_state, keep_turn
+from assistant.mind.block import Block
 from assistant.mind.dialogue import Dialogue
 from assistant.mind.judge import TOKENS, answers, judge_messages
 from assistant.mind.merge import Update, merge
@@ -32,34 +36,10 @@ from assistant.wording import words
 
 _NO_WORDS = re.compile(r"[\W\d_]*(?:[A-Za-z]{1,2}[- ]?\d+)?[\W\d_]*$")
 """codes and numbers: no word tells the language"""
+KEPT_SECONDS = 0.5
+"""longest wait for the record of a turn that has been answered"""
 SLACK_SECONDS = 0.1
 """A reply cut so shortly before its end was heard whole: a device is not exact to the sample."""
-
-
-@dataclass(frozen=True, slots=True)
-class Heard:
-    """What a person said, and when, in session seconds."""
-
-    text: str
-    language: str
-    end: float
-    """last sound of the voice"""
-    closed: float
-    """when the endpoint was sure"""
-    recognised: float
-    """when the words were known"""
-
-
-@dataclass(slots=True)
-class _Raw:
-    """The model's output as it comes."""
-
-    pieces: list[str] = field(default_factory=list)
-    first: float | None = None
-
-    @property
-    def text(self) -> str:
-        return "".join(self.pieces)
 
 
 class Turns:
@@ -79,11 +59,14 @@ class Turns:
         driver: Driver | None = None,
         judge: LanguageModel | None = None,
         limits: MindConfig | None = None,
+        bank: Bank | None = None,
     ) -> None:
         """`driver`: the flows; without one every turn is the model's.
 
         `judge`: who is asked whether words were meant for a task, when the gate is unsure.
+        `bank`: long-term memory.
         """
+        self._bank = bank
         self._conversation = conversation
         self._store = store
         self._model = model
@@ -112,6 +95,8 @@ class Turns:
         if _NO_WORDS.match(text) and self._last is not None:  # "B105" is said in any language
             heard = replace(heard, language=self._last[0].language)
         heard = replace(heard, text=text)
+        if self._bank is not None and not again:
+            self._bank.turn_begins()
         number = self._conversation.next_turn - (1 if again else 0)
         before = self._conversation.state
         tasks = self._before if again else before.dialogue
@@ -187,7 +172,7 @@ class Turns:
             reply=delivery.text,
             heard=delivery.text,
             interrupted=cancel.cancelled,
-            latency_ms=_latency(heard, _Raw(), delivery),
+            latency_ms=latency(heard, Raw(), delivery),
         )
         return self._keep(turn, delivery, note=False)
 
@@ -248,16 +233,31 @@ class Turns:
             self._store.submit(keep_state(session, turn, before.version, after.to_dict(), now))
             self._store.submit(give_up_jobs(session, now))
 
+        before = self._conversation.state
         result = self._conversation.roll_back(submit)
-        return result[0] if result else None
+        if result is None:
+            return None
+        if self._bank is not None:
+            self._bank.take_back(_noted_since(before, result[0]))
+        return result[0]
 
     def _by_model(self, turn: Turn, heard: Heard, cancel: Cancel, *, again: bool) -> Turn:
         recent = self._conversation.recent()
         if again:
             recent = recent[:-1]
-        raw = _Raw()
+        raw = Raw()
         known = self._conversation.known
-        messages = reply_messages(known, recent, heard.text, heard.language)
+        block, searched = self._recalled(heard)
+        turn = replace(turn, recalled=list(block.lines), searched=searched)
+        messages = reply_messages(
+            known,
+            recent,
+            heard.text,
+            heard.language,
+            block.profile,
+            block.moment,
+            today=self._now().date(),
+        )
         pieces = self._pieces(messages, cancel, raw)
         if known.interrupted:  # the prompt has it now
             self._interrupted(turn.turn, "")
@@ -276,9 +276,23 @@ class Turns:
             reply=delivery.text,
             heard=delivery.text,
             interrupted=cancel.cancelled,
-            latency_ms=_latency(heard, raw, delivery),
+            latency_ms=latency(heard, raw, delivery),
         )
         return self._keep(turn, delivery, note=True)
+
+    def _recalled(self, heard: Heard) -> tuple[Block, list[str]]:
+        """What is remembered and may be needed now: a read from memory in the process (V1).
+
+        And how it came about, for whoever asks why something was forgotten.
+        """
+        if self._bank is None:
+            return Block(), []
+        try:
+            block = self._bank.block(heard.text, heard.language)
+            return block, self._bank.recaller.trace.lines()
+        except Exception as error:  # C4: a failing memory never breaks a turn
+            self._tell(Failed("memory", error))
+            return Block(), []
 
     def cut(self, at: float) -> Turn | None:
         """The reply was cut at session time `at`: record what was really heard of it (M7)."""
@@ -312,13 +326,17 @@ class Turns:
 
     def _keep(self, turn: Turn, delivery: Delivery, *, note: bool) -> Turn:
         self._last = (turn, delivery)
+        now = self._clock.wall()
         self._conversation.answered(
-            turn.turn, Exchange(turn.user_text, turn.heard), turn.language, queued=note
+            turn.turn, Exchange(turn.user_text, turn.heard), turn.language, now, queued=note
         )
-        self._store.submit(keep_turn(turn, self._clock.wall(), note=note))
+        kept = self._store.submit(keep_turn(turn, now, note=note))
+        # The answer is out; it is called answered once it is on the disk, or the disk is too slow.
+        with suppress(Exception):
+            kept.result(KEPT_SECONDS)
         return turn
 
-    def _pieces(self, messages: Sequence[Message], cancel: Cancel, raw: _Raw) -> Iterator[str]:
+    def _pieces(self, messages: Sequence[Message], cancel: Cancel, raw: Raw) -> Iterator[str]:
         for piece in self._model.stream(messages, cancel, max_tokens=self._max_tokens):
             if raw.first is None:
                 raw.first = self._clock.now()
@@ -342,22 +360,8 @@ class Turns:
             yield words("empty_reply", heard.language)
 
 
-def _latency(heard: Heard, raw: _Raw, delivery: Delivery) -> dict[str, float]:
-    """Milliseconds from each mark to the next; they add up to `voice_to_voice`."""
-    marks = {
-        "endpoint": heard.closed,
-        "asr": heard.recognised,
-        "first_token": raw.first,
-        "first_sentence": delivery.first_sentence,
-        "first_audio": delivery.first_audio,
-    }
-    latency: dict[str, float] = {}
-    previous = heard.end
-    for name, at in marks.items():
-        if at is None:
-            continue
-        latency[name] = round(max(0.0, at - previous) * 1000, 1)
-        previous = max(previous, at)
-    if delivery.first_audio is not None:
-        latency["voice_to_voice"] = round((delivery.first_audio - heard.end) * 1000, 1)
-    return latency
+def _noted_since(before: State, after: State) -> list[int]:
+    """Turns whose notes stand in one state and not in the other."""
+    kept = {**after.preference, **after.facts}
+    every = {**before.preference, **before.facts}
+    return sorted({fact.turn for key, fact in every.items() if kept.get(key) != fact})

@@ -18,6 +18,9 @@ from assistant.events import Audio
 from assistant.weights import find
 from tests.soundcard import VirtualCard, missing
 
+# No test, nor a program that it starts, writes into the keyring of whoever runs it.
+os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
+
 # A busy machine is no fault of what is tested: no example has a deadline.
 settings.register_profile("assistant", deadline=None)
 settings.load_profile("assistant")

@@ -11,7 +11,7 @@ from typing import cast
 
 import pytest
 
-from assistant import app
+from assistant import app, wiring
 from assistant.audio.files import duration
 from assistant.config import Config, DataConfig, LogConfig
 from assistant.errors import AudioFormatError
@@ -39,9 +39,9 @@ class Parts:
         self.shown: list[Shown] = []
 
     def load(
-        self, config: Config, progress: app.Progress, *, speech: bool, closers: ExitStack
-    ) -> app.Engines:
-        return app.Engines(self.replies, self.notes, closers, self.recognizer, ToneVoice())
+        self, config: Config, progress: wiring.Progress, *, speech: bool, closers: ExitStack
+    ) -> wiring.Engines:
+        return wiring.Engines(self.replies, self.notes, closers, self.recognizer, ToneVoice())
 
     @property
     def records(self) -> list[Turn]:
@@ -62,7 +62,7 @@ def config(tmp_path: Path) -> Config:
 
 
 def source(*segments: Audio | Callable[[], Iterator[Audio]]) -> app.Source:
-    def given(_: app.Mind) -> Iterator[Iterator[Audio] | Audio]:
+    def given(_: wiring.Mind) -> Iterator[Iterator[Audio] | Audio]:
         for item in segments:
             yield item if isinstance(item, Audio) else item()
 
@@ -191,7 +191,7 @@ def test_the_weights_are_not_freed_under_a_thread_that_is_inside_them() -> None:
             self.closed = True
 
     weights, inside = Freed(), CancelToken()
-    engines = app.Engines(ScriptedModel(), ScriptedModel(), ExitStack())
+    engines = wiring.Engines(ScriptedModel(), ScriptedModel(), ExitStack())
     user = Worker("loop", lambda: inside.wait(10))
     engines.users.append(user.start())
     engines.free(cast("Weights", weights))

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from assistant.bench import recall
+from assistant.bench import answer_path, recall
 from assistant.bench.recall import Conversation, Plain, Question, Tally, measure
 from assistant.config import Config
 from assistant.errors import InputError
 from assistant.memory.search import Row
+from assistant.mind.prompt import reply_messages
 
 SAMPLE = {
     "sample_id": "one",
@@ -136,13 +137,14 @@ def test_v17_chinese_words_alone_find_more_than_plain_pairs() -> None:
 def test_the_last_object_has_the_figures(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recall, "Engines", WordsOnly)
     seen: list[tuple[dict[str, Any], str | None]] = []
-    recall.report(
-        folder, Config(), lambda value, text=None: seen.append((value, text)), as_json=True
-    )
+    emit = lambda value, text=None: seen.append((value, text))  # noqa: E731
+    monkeypatch.setattr(answer_path, "QUESTIONS", 30)
+    recall.report(folder, Config(), emit, memories=300, as_json=True)
     last, text = seen[-1]
     wanted = ("recall@5", "recall@10", "bm25_recall@5", "bm25_recall@10", "multihop@10")
     for key in (*wanted, "retrieval_ms_p95", "by_category", "questions"):
         assert last[key] is not None and last[key + "_zh"] is not None
+    assert last["answer_path_memories"] == 300 and last["answer_path_statements"] == 0
     assert last["seconds"] >= 0 and text is None
     assert seen[0][0]["conversation"] == "one"
 
@@ -150,10 +152,10 @@ def test_the_last_object_has_the_figures(folder: Path, monkeypatch: pytest.Monke
 def test_without_a_folder_only_chinese_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recall, "Engines", WordsOnly)
     seen: list[tuple[dict[str, Any], str | None]] = []
-    recall.report(
-        None, Config(), lambda value, text=None: seen.append((value, text)), as_json=False
-    )
+    emit = lambda value, text=None: seen.append((value, text))  # noqa: E731
+    recall.report(None, Config(), emit, memories=0, as_json=False)
     last, text = seen[-1]
+    assert "answer_path_ms_p99" not in last
     assert "recall@5" not in last and last["questions_zh"] >= 60
     assert text is not None and "recall@10_zh" in text
 
@@ -163,3 +165,38 @@ def test_a_conversation_without_questions_does_no_harm() -> None:
     *_, tally = measure([empty], WordsOnly())
     assert tally.figures()["recall@5"] is None
     assert tally.figures()["retrieval_ms_p95"] == 0
+
+
+def test_v1_the_answer_path_reads_no_disk_and_runs_no_statement() -> None:
+    figures = answer_path.measure(400, 60)
+    assert figures["answer_path_statements"] == 0
+    assert figures["answer_path_disk_reads"] in (0, None)
+    assert figures["answer_path_disk_bytes"] in (0, None)
+    assert figures["answer_path_ms_p99"] >= figures["answer_path_ms_p50"]
+
+
+def test_v1_a_disk_read_on_the_answer_path_would_be_counted(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(bytes(5000))
+    whole = reply_messages
+
+    def reading(*arguments: Any, **options: Any) -> Any:
+        file.read_bytes()
+        return whole(*arguments, **options)
+
+    monkeypatch.setattr(answer_path, "reply_messages", reading)
+    figures = answer_path.measure(50, 20)
+    if figures["answer_path_disk_reads"] is not None:
+        assert figures["answer_path_disk_reads"] >= 20
+        assert figures["answer_path_disk_bytes"] >= 20 * 5000
+
+
+def test_the_made_up_bank_is_the_same_every_time() -> None:
+    one, other = answer_path.Invention(), answer_path.Invention()
+    memories = list(one.memories(200))
+    assert memories == list(other.memories(200))
+    assert one.questions(8) == other.questions(8)
+    assert {memory.language for memory in memories} == {"en", "zh"}
+    assert len({memory.text for memory in memories}) > 190

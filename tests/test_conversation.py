@@ -7,11 +7,11 @@ from pathlib import Path
 from assistant.config import MindConfig
 from assistant.memory import store as rows
 from assistant.memory.cache import MAX_PAST, Conversation
-from assistant.memory.store import Store
 from assistant.mind.merge import Update, merge
 from assistant.mind.prompt import Exchange
 from assistant.mind.state import Fact, State
 from assistant.workers import Ticket, Worker
+from tests.test_store import open_store
 
 LIMITS = MindConfig()
 
@@ -33,7 +33,7 @@ def test_m11_a_swap_on_an_old_state_is_refused() -> None:
 
 
 def test_m11_ten_threads_write_one_session_and_no_update_is_lost(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+    store = open_store(tmp_path)
     session = store.submit(rows.open_session("test", 1.0, 12)).result().id
     talk = Conversation(session, State(), [], 6)
     tickets: list[Ticket[None]] = []
@@ -111,7 +111,7 @@ def test_m8_the_past_is_bounded() -> None:
 
 
 def test_m10_the_past_survives_a_restart(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+    store = open_store(tmp_path)
     session = store.submit(rows.open_session("test", 1.0, 12)).result().id
     state = State()
     for task in ("one", "two", "three"):

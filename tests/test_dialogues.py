@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import sqlite3
 from pathlib import Path
 
 import pytest
 
+from assistant import sealed
 from assistant.config import FlowsConfig
 from assistant.dialogues import GATE, load_gate, open_driver
 from assistant.errors import ConfigError
 from assistant.events import Failed, SpeechStarted
+from assistant.memory.banks import Banks
 from assistant.memory.store import load_state
 from assistant.mind.dialogue import Dialogue
 from assistant.mind.state import State
@@ -18,7 +19,7 @@ from tests.test_loop import house, utterance
 
 
 def bookings(folder: Path) -> int:
-    db = sqlite3.connect(folder / "office.db")
+    db = sealed.connect(folder / "office.db", Banks(folder, "file").key, read_only=True)
     try:
         return int(db.execute("select count(*) from bookings where state = 'booked'").fetchone()[0])
     finally:

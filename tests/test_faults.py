@@ -13,6 +13,7 @@ from sqlite_utils import Database
 from assistant.errors import ModelError
 from assistant.events import Failed, Paused, SpeechStarted, Turn
 from assistant.loop import Typed
+from assistant.memory.banks import Banks
 from assistant.memory.store import commit_state, keep_turn
 from assistant.mind.state import State
 from assistant.stages import Cancel, Message
@@ -331,7 +332,7 @@ def test_d7_a_storm_of_interruptions_loses_no_word_and_leaves_nothing_open(
     assert " ".join(turn.user_text for turn in h.records).split() == " ".join(said).split()
     assert [turn.turn for turn in h.records] == list(range(1, len(h.records) + 1))
     assert all(turn.state_after is not None for turn in h.records)
-    db = sqlite3.connect(tmp_path / "assistant.db")
+    db = Banks(tmp_path, "file").read("test")
     kept = db.execute("select turn, user_text, heard, interrupted from turns order by turn")
     shown = [(t.turn, t.user_text, t.heard, t.interrupted) for t in h.records]
     assert kept.fetchall() == shown

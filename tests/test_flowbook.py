@@ -36,7 +36,8 @@ def refused(tmp_path: Path, text: str) -> str:
 
 def test_d8_the_shipped_flows_can_be_used() -> None:
     book = load_book(actions=load_skills())
-    assert set(book.flows) == {"rooms", "expenses", "stock", "assets", "reminders", "lists"}
+    shipped = {"rooms", "expenses", "stock", "assets", "reminders", "lists", "memory"}
+    assert set(book.flows) == shipped
     assert book.flows["rooms"].change == {"find": "find", "book": "move", "move": "move"}
     book_room = book.intent("rooms.book")
     assert (book_room.required, book_room.offer) == (("date", "time", "room"), ("projector",))

@@ -6,12 +6,9 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from assistant.config import Config, DataConfig, MemoryConfig
-from assistant.errors import ConfigError
 from assistant.events import Failed
-from assistant.home import bank_id, open_home
+from assistant.home import open_home
 from assistant.memory import store as rows
 from assistant.memory.store import keep_turn
 from assistant.mind.merge import Update, merge
@@ -20,7 +17,9 @@ from tests.test_store import turn
 
 
 def settings(folder: Path, bank: str = "alex") -> Config:
-    return replace(Config(), data=DataConfig(str(folder)), memory=MemoryConfig(bank, 1.0))
+    return replace(
+        Config(), data=DataConfig(str(folder)), memory=MemoryConfig(bank, "file", session_hours=1.0)
+    )
 
 
 def told_name_and_appointment(folder: Path, now: float) -> str:
@@ -79,13 +78,3 @@ def test_a_damaged_last_state_is_no_reason_not_to_start(tmp_path: Path) -> None:
     with ExitStack() as closers:
         home = open_home(settings(tmp_path), 9000.0, told.append, closers)
     assert home.conversation.state == State()
-
-
-@pytest.mark.parametrize("name", ["Alex", " ALEX ", "ａｌｅｘ", "alex!"])
-def test_c1_a_bank_has_one_id_in_any_spelling(name: str) -> None:
-    assert bank_id(name) == "alex"
-
-
-def test_c1_a_bank_without_a_name_is_refused() -> None:
-    with pytest.raises(ConfigError, match="give the bank a name"):
-        bank_id("!?")

@@ -16,29 +16,32 @@ HOUSE = ROOT / "assistant"
 FILES = sorted(HOUSE.rglob("*.py"))
 
 LEVELS = [
-    {"cores", "errors", "redact", "wording", "workers", "events", "speakable"},
+    {"cores", "errors", "sealed", "redact", "wording", "workers", "events", "speakable"},
     {"stages", "config", "clock", "options"},
     {"weights", "chat", "evidence", "expected", "languages"},
-    {"weights_fetch", "audio", "vad", "endpoint", "llm", "asr", "tts", "mind"},
+    {"weights_fetch", "audio", "vad", "endpoint", "smart_turn", "llm", "asr", "tts", "mind"},
     {"weights_pull", "snapshots", "flowbook", "flow_source", "flow_train"},
     {"memory", "mouth", "ears", "skills"},
     {"dialogues", "acting"},
     {"home"},
+    {"marks"},
     {"turns"},
     {"loop"},
+    {"wiring"},
     {"app", "testing"},
     {"console"},
     {
         "demo",
         "commands",
         "flow_commands",
+        "memory_commands",
         "say",
         "transcribe",
         "weights_commands",
         "bench",
         "servers",
     },
-    {"cli_bench", "cli_flows"},
+    {"cli_bench", "cli_flows", "cli_memory"},
     {"cli"},
     {"__main__"},
 ]
@@ -51,7 +54,7 @@ ROOMS = {path.name.removesuffix(".py") for path in HOUSE.iterdir()} - {
 HEAVY = {
     "faster_whisper", "ctranslate2", "llama_cpp", "piper", "onnxruntime", "sounddevice",
     "soundfile", "soxr", "av", "rich", "jiwer", "whisper_normalizer", "psutil", "opencc",
-    "sklearn", "rapidfuzz", "jellyfish", "pypinyin", "text_to_num", "cn2an",
+    "sklearn", "rapidfuzz", "jellyfish", "pypinyin", "text_to_num", "cn2an", "keyring",
 }  # fmt: skip
 """Imported where they are needed, so that `--help` and the tests start at once."""
 

@@ -32,6 +32,7 @@ from assistant.speakable import language_of
 from assistant.testing import FakeClock, MemorySpeaker, ScriptedModel, ScriptedRecognizer, ToneVoice
 from assistant.turns import Turns
 from assistant.workers import Worker
+from tests.test_store import open_store
 
 
 @dataclass
@@ -83,9 +84,9 @@ def utterance(start: float, closed: float) -> Utterance:
 @contextmanager
 def house(folder: Path, *languages: str, flows: bool = False) -> Iterator[House]:
     """`flows`: with the shipped flows on a fresh office."""
-    driver = open_driver(FlowsConfig(), folder) if flows else None
     clock = FakeClock()
-    store = Store(folder)
+    store = open_store(folder, bank="test")
+    driver = open_driver(FlowsConfig(), folder, store.banks.key) if flows else None
     session = store.submit(open_session("test", clock.wall(), 12)).result().id
     state = State.from_dict(store.submit(load_state(session)).result())
     turns = store.submit(load_turns(session, 6)).result()

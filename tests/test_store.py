@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
@@ -19,6 +20,8 @@ from assistant.errors import DataInUse, StaleWrite, StorageError
 from assistant.events import Failed, Turn
 from assistant.home import open_home
 from assistant.memory import store as rows
+from assistant.memory import writer
+from assistant.memory.banks import Banks
 from assistant.memory.store import Store
 from assistant.testing import wait_for
 from assistant.workers import CancelToken, Worker
@@ -39,22 +42,28 @@ def turn(session: str, number: int = 1, **changes: object) -> Turn:
     return Turn(**values)  # type: ignore[arg-type]
 
 
+def open_store(
+    folder: Path, tell: Callable[[Failed], None] = lambda event: None, bank: str = "alex"
+) -> Store:
+    return Store(Banks(folder, "file"), bank, tell)
+
+
 def open_session(store: Store, bank: str = "alex", now: float = 100.0, hours: float = 1) -> str:
     return store.submit(rows.open_session(bank, now, hours)).result().id
 
 
 def test_m11_a_session_is_resumed_until_it_expires(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+    store = open_store(tmp_path)
     first = open_session(store, now=0.0, hours=1)
     store.close()
-    store = Store(tmp_path)
+    store = open_store(tmp_path)
     assert open_session(store, now=3600.0, hours=1) == first
     assert open_session(store, now=3601.0, hours=1) != first
     store.close()
 
 
 def test_m11_a_session_with_notes_still_to_take_is_not_over(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+    store = open_store(tmp_path)
     first = open_session(store, now=0.0, hours=1)
     store.submit(rows.keep_turn(turn(first), 1.0, note=True)).result()
     assert open_session(store, now=90_000.0, hours=1) == first
@@ -64,18 +73,18 @@ def test_m11_a_session_with_notes_still_to_take_is_not_over(tmp_path: Path) -> N
 
 
 def test_c1_banks_do_not_share_a_session(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+    store = open_store(tmp_path)
     assert open_session(store, "alex") != open_session(store, "kim")
     store.close()
 
 
 def test_m11_state_and_turns_survive_a_restart(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+    store = open_store(tmp_path)
     session = open_session(store)
     store.submit(rows.keep_turn(turn(session), 1.0, note=True))
     store.submit(rows.commit_state(session, 1, 0, {"version": 1, "task": "x"}, 2.0))
     store.close()
-    store = Store(tmp_path)
+    store = open_store(tmp_path)
     assert store.submit(rows.load_state(session)).result() == {"version": 1, "task": "x"}
     (row,) = store.submit(rows.load_turns(session, 6)).result()
     assert (row["user_text"], row["state_after"], row["queued"]) == ("my name is Alex", 1, 0)
@@ -83,7 +92,7 @@ def test_m11_state_and_turns_survive_a_restart(tmp_path: Path) -> None:
 
 
 def test_m11_a_stale_write_is_refused_and_changes_nothing(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+    store = open_store(tmp_path)
     session = open_session(store)
     store.submit(rows.keep_turn(turn(session), 1.0, note=True))
     store.submit(rows.commit_state(session, 1, 0, {"version": 1}, 2.0)).result()
@@ -95,7 +104,7 @@ def test_m11_a_stale_write_is_refused_and_changes_nothing(tmp_path: Path) -> Non
 
 
 def test_m11_ten_writers_lose_no_update(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+    store = open_store(tmp_path)
     session = open_session(store)
     store.submit(rows.keep_turn(turn(session), 1.0, note=True))
 
@@ -117,7 +126,7 @@ def test_m11_ten_writers_lose_no_update(tmp_path: Path) -> None:
 
 
 def test_a_turn_and_its_job_are_kept_once_however_often_they_are_written(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+    store = open_store(tmp_path)
     session = open_session(store)
     for reply in ("Hello", "Hello Alex."):
         store.submit(rows.keep_turn(turn(session, reply=reply), 1.0, note=True))
@@ -127,7 +136,7 @@ def test_a_turn_and_its_job_are_kept_once_however_often_they_are_written(tmp_pat
 
 
 def test_a_turn_whose_update_is_queued_is_loaded_however_old(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+    store = open_store(tmp_path)
     session = open_session(store)
     for number in range(1, 11):
         store.submit(rows.keep_turn(turn(session, number), 1.0, note=True))
@@ -139,34 +148,37 @@ def test_a_turn_whose_update_is_queued_is_loaded_however_old(tmp_path: Path) -> 
 
 
 def test_a_second_instance_says_so(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+    store = open_store(tmp_path)
     with pytest.raises(DataInUse, match=r"already running.*--data"):
-        Store(tmp_path)
+        open_store(tmp_path)
     store.close()
-    Store(tmp_path).close()
+    open_store(tmp_path).close()
 
 
 @pytest.mark.skipif(os.name != "posix", reason="POSIX permissions")
 def test_m12_the_data_folder_is_private(tmp_path: Path) -> None:
-    store = Store(tmp_path / "data")
+    store = open_store(tmp_path / "data")
     assert (tmp_path / "data").stat().st_mode & 0o777 == 0o700
     store.close()
 
 
-def test_a_database_that_is_none_is_one_sentence(tmp_path: Path) -> None:
-    (tmp_path / "assistant.db").write_bytes(b"this is not a database, and long enough" * 50)
+@pytest.mark.parametrize("name", ["assistant.db", "banks/alex.db"])
+def test_a_database_that_is_none_is_one_sentence(tmp_path: Path, name: str) -> None:
+    (tmp_path / "banks").mkdir()
+    Banks(tmp_path, "file").connect("kim").close()
+    (tmp_path / name).write_bytes(b"this is not a database, and long enough" * 50)
     with pytest.raises(StorageError, match="cannot be opened"):
-        Store(tmp_path)
-    (tmp_path / "assistant.db").unlink()
-    Store(tmp_path).close()  # the failed opening let go of the folder
+        open_store(tmp_path)
+    (tmp_path / name).unlink()
+    open_store(tmp_path).close()  # the failed opening let go of the folder
 
 
 def test_a_refused_write_is_told_once_and_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rows, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(writer, "RETRY_SECONDS", 0.01)
     told: list[Failed] = []
-    store = Store(tmp_path, told.append)
+    store = open_store(tmp_path, told.append)
     refusals = iter([True, True, False])
 
     def full_disk_then_room(_: object) -> str:
@@ -183,8 +195,8 @@ def test_m11_kill_minus_9_loses_nothing_that_was_written(tmp_path: Path) -> None
     script = f"""
 import os, signal
 from pathlib import Path
-from tests.test_store import Store, open_session, rows, turn
-store = Store(Path({str(tmp_path)!r}))
+from tests.test_store import open_session, open_store, rows, turn
+store = open_store(Path({str(tmp_path)!r}))
 session = open_session(store)
 for number in range(1, 6):
     store.submit(rows.keep_turn(turn(session, number), 1.0, note=True)).result()
@@ -193,7 +205,7 @@ os.kill(os.getpid(), signal.SIGKILL)
     root = Path(__file__).parent.parent
     done = subprocess.run([sys.executable, "-c", script], cwd=root, check=False)
     assert done.returncode == -signal.SIGKILL
-    store = Store(tmp_path)
+    store = open_store(tmp_path)
     found = store.submit(rows.load_turns(open_session(store), 6)).result()
     assert [row["turn"] for row in found] == [1, 2, 3, 4, 5]
     store.close()
@@ -202,10 +214,10 @@ os.kill(os.getpid(), signal.SIGKILL)
 def test_v1_a_disk_that_stays_full_stops_no_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rows, "QUEUE", 3)
-    monkeypatch.setattr(rows, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(writer, "QUEUE", 3)
+    monkeypatch.setattr(writer, "RETRY_SECONDS", 0.01)
     told: list[Failed] = []
-    store = Store(tmp_path, told.append)
+    store = open_store(tmp_path, told.append)
     full = CancelToken()
 
     def refused(_: object) -> None:
@@ -222,7 +234,7 @@ def test_v1_a_disk_that_stays_full_stops_no_answer(
 
 def test_a_write_that_fails_for_good_is_told(tmp_path: Path) -> None:
     told: list[Failed] = []
-    store = Store(tmp_path, told.append)
+    store = open_store(tmp_path, told.append)
 
     def malformed(_: object) -> None:
         raise sqlite3.DatabaseError("database disk image is malformed")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
@@ -19,6 +18,7 @@ from assistant.audio import files
 from assistant.bench.latency import voiced
 from assistant.config import ROOT
 from assistant.events import Audio
+from assistant.memory.banks import Banks
 from tests.hearing import sounds_like
 from tests.soundcard import VirtualCard
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.models
 
 def turns_of(folder: Path) -> list[tuple[str, str]]:
     """What a restarted assistant finds: (user, reply) in order."""
-    db = sqlite3.connect(folder / "assistant.db")
+    db = Banks(folder).read("default")
     try:
         return list(db.execute("select user_text, reply from turns order by turn"))
     finally:

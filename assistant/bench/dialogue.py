@@ -25,6 +25,7 @@ from assistant.dialogues import Driver, Handled, load_gate, load_skills
 from assistant.flowbook import load_book
 from assistant.mind.dialogue import CONFIRM, Dialogue, Filled, Task
 from assistant.skills.office import open_office
+from assistant.testing import ScriptedMemory
 
 HERE = Path(__file__).resolve().parent
 LANGUAGES = ("en", "zh")
@@ -215,6 +216,7 @@ def makers(config: Config, folder: Path) -> Callable[[Script], tuple[Driver, Dat
         office = open_office(folder / f"{next(names)}.db")
         denied = conversation.get("denied", ())
         driver = Driver(book, office, denied=denied, gate=gate, minutes=config.flows.task_minutes)
+        driver.memory = ScriptedMemory(*conversation.get("memory", ()))
         return driver, office
 
     return make

@@ -2,7 +2,8 @@
 
 Each conversation becomes an index of its turns; a question counts by the share of its evidence
 turns among the first 5 and 10. Plain FTS5 (BM25, porter) is measured on the same rows in the same
-run. LoCoMo's adversarial questions have no answer and are left out.
+run. LoCoMo's adversarial questions have no answer and are left out. What memory adds to an answer
+is measured at the end (answer_path.py).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from assistant.bench import answer_path
 from assistant.config import Config
 from assistant.cores import physical_cores
 from assistant.errors import InputError
@@ -302,11 +304,17 @@ def measure(conversations: Sequence[Conversation], engines: Sources) -> Iterator
 
 
 def report(
-    folder: Path | None, config: Config, emit: Callable[..., None], *, as_json: bool
+    folder: Path | None,
+    config: Config,
+    emit: Callable[..., None],
+    *,
+    memories: int = answer_path.MEMORIES,
+    as_json: bool,
 ) -> None:
     """The command: an object after each conversation, the figures last.
 
-    Chinese conversations are always measured; LoCoMo when its folder is named.
+    Chinese conversations are always measured; LoCoMo when its folder is named; the answer path
+    with so many made-up memories, 0 for none.
     """
     began = time.perf_counter()
     engines = Engines(find, threads=physical_cores())
@@ -321,6 +329,8 @@ def report(
             row |= {f"recall@{depth}_so_far": tally.recall("ours", depth) for depth in DEPTHS}
             emit(row, None if as_json else ", ".join(f"{key} {row[key]}" for key in row))
         result |= {key + ending: value for key, value in tally.figures().items()}
+    if memories:
+        result |= answer_path.measure(memories)
     result["seconds"] = round(time.perf_counter() - began, 1)
     text = "\n".join(f"{key}: {value}" for key, value in result.items())
     emit(result, None if as_json else text)

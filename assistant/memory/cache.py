@@ -17,6 +17,7 @@ from assistant.mind.state import State
 from assistant.workers import Lock
 
 T = TypeVar("T")
+Submit = Callable[[State, State], object]
 MAX_PAST = 32
 """earlier states at hand for "undo that" (M10)"""
 SLACK = 4
@@ -30,6 +31,8 @@ class _Entry:
     language: str
     queued: bool
     """its state update is still to come: stays word for word in the prompt"""
+    at: float = 0.0
+    """when it was said, seconds since 1970"""
 
 
 class Conversation:
@@ -45,25 +48,46 @@ class Conversation:
         past: Sequence[State] = (),
     ) -> None:
         """`turns`: rows of the turns table with `queued`; `past`: earlier states; oldest first."""
-        self.session = session
         self._limits = limits or MindConfig()
         self._lock = Lock()
-        self._state = state
-        self._past = tuple(past)[-MAX_PAST:]
-        self._back = 0
-        """how many steps "undo that" has gone back since the last change"""
         self._keep = recent_turns
+        self._take_up(session, state, past)
         self._entries = [
             _Entry(
                 row["turn"],
                 Exchange(row["user_text"], row["heard"]),
                 row["language"],
                 bool(row["queued"]),
+                row["at"],
             )
             for row in turns
+            if row["user_text"] or row["heard"]  # else it was forgotten
         ]
         self._next = max((row["turn"] for row in turns), default=0) + 1
         self._known = self._guessed()
+
+    _entries: list[_Entry]
+
+    def _take_up(self, session: str, state: State, past: Sequence[State] = ()) -> None:
+        self.session = session
+        self._state = state
+        self._past = tuple(past)[-MAX_PAST:]
+        self._back = 0
+        """how many steps "undo that" has gone back since the last change"""
+        self._entries = []
+        self._next = 1
+
+    def begin(self, session: str, compute: Callable[[State], State], submit: Submit) -> State:
+        """Another session, in place: its first state is computed from the newest one.
+
+        `submit(before, after)` hands the change to the store and does not block.
+        """
+        with self._lock:
+            before = self._state
+            self._take_up(session, compute(before))
+            self._known = self._guessed()
+            submit(before, self._state)
+            return self._state
 
     @property
     def state(self) -> State:
@@ -86,11 +110,13 @@ class Conversation:
         with self._lock:
             return [entry.exchange for entry in self._entries]
 
-    def answered(self, turn: int, exchange: Exchange, language: str, *, queued: bool) -> None:
-        """A turn is over; the same number again replaces it."""
+    def answered(
+        self, turn: int, exchange: Exchange, language: str, at: float = 0.0, *, queued: bool
+    ) -> None:
+        """A turn is over; the same number again replaces it. `at`: seconds since 1970."""
         with self._lock:
             others = [entry for entry in self._entries if entry.turn != turn]
-            self._entries = [*others, _Entry(turn, exchange, language, queued)]
+            self._entries = [*others, _Entry(turn, exchange, language, queued, at)]
             self._next = max(self._next, turn + 1)
             self._trim()
             self._known = self._guessed()
@@ -170,6 +196,15 @@ class Conversation:
             self._known = self._guessed()
             return self._state, submit(before, self._state)
 
+    def forget(self, turn: int, compute: Callable[[State], State], submit: Submit) -> None:
+        """What was said in a turn is gone: from the window, the queue, the state and its past."""
+        with self._lock:
+            self._entries = [entry for entry in self._entries if entry.turn != turn]
+            self._past, self._back = (), 0
+            before, self._state = self._state, compute(self._state)
+            self._known = self._guessed()
+            submit(before, self._state)
+
     def noted(self, turn: int) -> None:
         """The state update of a turn is committed (or given up)."""
         with self._lock:
@@ -193,7 +228,7 @@ class Conversation:
             for entry in self._entries:
                 if entry.turn == turn and entry.queued:
                     text, language = entry.exchange.user, entry.language
-                    return Job(self.session, turn, text, language, said)
+                    return Job(self.session, turn, text, language, said, entry.at)
                 said = entry.exchange.reply
             return None
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import sqlite3
 from pathlib import Path
 
 from sqlite_utils import Database, Migrations
 
+from assistant import sealed
 from assistant.errors import StorageError
+from assistant.sealed import SqlError
 
 migrations = Migrations("assistant")
-
-BUSY_SECONDS = 5.0
-"""how long SQLite itself waits for a lock that another process holds"""
 
 
 @migrations()
@@ -110,6 +108,7 @@ def facts_summaries_changes(db: Database) -> None:
     db.execute("create unique index facts_active on facts (norm) where ended is null")
     db.table("facts").create_index(["subject", "key"])
     db.table("facts").create_index(["session", "turn"])
+    db.execute("create index facts_key on facts (key) where ended is null")
     db.table("summaries").create(
         {
             "session": str,
@@ -132,20 +131,18 @@ def facts_summaries_changes(db: Database) -> None:
     db.table("sessions").add_column("private", int)
 
 
-def connect(path: Path) -> Database:
-    """Open for writing and bring the tables up to date. Raises StorageError."""
+def connect(path_or_uri: Path | str, key: bytes | None = None) -> Database:
+    """Open for writing, the tables brought up to date; without a key it is plain.
+
+    Raises StorageError.
+    """
+    db = sealed.connect(path_or_uri, key)
     try:
-        connection = sqlite3.connect(
-            path, timeout=BUSY_SECONDS, check_same_thread=False, isolation_level=None
-        )
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = NORMAL")
-        connection.execute("PRAGMA foreign_keys = ON")
-        db = Database(connection)
         migrations.apply(db)
-    except sqlite3.DatabaseError as error:
+    except SqlError as error:
+        db.close()
         raise StorageError(
-            f"{path}: the database cannot be opened ({error}); free some space if the disk is "
-            "full, else restore it from a copy, move it away to start anew, or use --data DIR."
+            f"{path_or_uri}: the database cannot be brought up to date ({error}); free some space "
+            "if the disk is full, else restore it from a copy, or use --data DIR."
         ) from None
     return db

@@ -8,15 +8,21 @@ stands word for word in the prompt, so nothing is lost in between.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
+
+from sqlite_utils import Database
 
 from assistant.config import MindConfig
 from assistant.errors import StaleWrite
 from assistant.events import Failed
+from assistant.memory.bank import Bank
 from assistant.memory.cache import Conversation
+from assistant.memory.facts import Op
 from assistant.memory.store import Job, Store, commit_state, end_job, load_job, load_state
-from assistant.mind.merge import merge
+from assistant.mind.block import Block
+from assistant.mind.merge import Update, merge
 from assistant.mind.notes import needs_model, note_messages, read_notes
 from assistant.mind.prompt import reply_messages
 from assistant.mind.state import State
@@ -33,6 +39,8 @@ class Noted:
 
     turn: int
     state: State
+    retained: tuple[str, ...] = ()
+    """what became of it in long-term memory: "add: The user likes tea." """
 
 
 class Scribe:
@@ -47,7 +55,10 @@ class Scribe:
         limits: MindConfig,
         clock: Clock,
         tell: Callable[[Noted | Failed], None],
+        bank: Bank | None = None,
     ) -> None:
+        """`bank`: long-term memory; without one nothing outlives the state."""
+        self._bank = bank
         self._conversation = conversation
         self._store = store
         self._notes = notes
@@ -82,7 +93,9 @@ class Scribe:
                 if turn is not None and not self._ending.cancelled:
                     self._take(turn)
                 if not len(self._inbox):
+                    self._stage()
                     self._prepare()
+                    self._catch_up()
             except Closed:
                 return
             except Exception as error:
@@ -136,16 +149,16 @@ class Scribe:
         conversation = self._conversation
         for left in reversed(range(TRIES)):
             before = conversation.state
-            update = read_notes(raw, job.user_text, job.language, job.turn, before)
-            after = merge(before, update, self._limits)
-            write = commit_state(
-                job.session, job.turn, before.version, after.to_dict(), self._clock.wall()
+            update = self._dated(
+                read_notes(raw, job.user_text, job.language, job.turn, before), job.at
             )
+            after = merge(before, update, self._limits)
+            write = self._write(job, before, update, after)
             ticket = conversation.swap(before, after, partial(self._store.submit, write))
             try:
                 if ticket is not None:
-                    ticket.result()
-                    self._finish(job.turn, after)
+                    self._finish(job.turn, after, self._kept(ticket.result()))
+                    self._adopt(before, after)
                     return
             except StaleWrite:
                 stored = self._store.submit(load_state(job.session)).result()
@@ -154,12 +167,64 @@ class Scribe:
                     raise
         raise StaleWrite(f"The state changed {TRIES} times while turn {job.turn} was noted.")
 
-    def _finish(self, turn: int, state: State) -> None:
+    def _dated(self, update: Update, at: float) -> Update:
+        """Every fact knows the day it was said on, for "tomorrow" to stay right."""
+        day = datetime.fromtimestamp(at or self._clock.wall()).date().isoformat()
+        facts = {key: replace(one, day=one.day or day) for key, one in update.facts.items()}
+        lasting = {key: replace(one, day=one.day or day) for key, one in update.preference.items()}
+        return replace(update, facts=facts, preference=lasting)
+
+    def _write(
+        self, job: Job, before: State, update: Update, after: State
+    ) -> Callable[[Database], list[Op]]:
+        """State, end of the job and memories in one transaction (C3: exactly once)."""
+        now = self._clock.wall()
+        commit = commit_state(job.session, job.turn, before.version, after.to_dict(), now)
+        retain = self._bank.retain(job, before, update) if self._bank else None
+
+        def work(db: Database) -> list[Op]:
+            commit(db)
+            return retain(db) if retain is not None else []
+
+        return work
+
+    def _kept(self, ops: list[Op]) -> tuple[str, ...]:
+        if self._bank is not None:
+            self._bank.follow(ops)
+        return tuple(f"{op.kind}: {op.memory.text}" for op in ops)
+
+    def _adopt(self, before: State, after: State) -> None:
+        """A guest who says their name is no guest any more (V3)."""
+        name, known = after.preference.get("name"), before.preference.get("name")
+        if self._bank is not None and not self._bank.name and name and name != known:
+            self._bank.adopt(name.value)
+
+    def _catch_up(self) -> None:
+        """Give what was written a meaning that can be searched for, unless there is more to do."""
+        if self._bank is not None and not self._ending.cancelled and not len(self._inbox):
+            self._bank.recaller.catch_up(self.gate.enter())
+
+    def _finish(self, turn: int, state: State, retained: tuple[str, ...] = ()) -> None:
         self._conversation.noted(turn)
-        self._tell(Noted(turn, state))
+        self._tell(Noted(turn, state, retained))
+
+    def _stage(self) -> None:
+        """Look up what the next turn may need, unless somebody speaks (V2)."""
+        if self._bank is not None and not self._ending.cancelled:
+            self._bank.stage(self.gate.enter())
 
     def _prepare(self) -> None:
         """Evaluate everything of the next prompt but the words that are not yet said."""
         conversation = self._conversation
-        messages = reply_messages(conversation.known, conversation.recent(), "", "en")
+        block = self._bank.block("", "en") if self._bank is not None else Block()
+        today = datetime.fromtimestamp(self._clock.wall()).date()
+        messages = reply_messages(
+            conversation.known,
+            conversation.recent(),
+            "",
+            "en",
+            block.profile,
+            block.moment,
+            today=today,
+        )
         self._replies.prepare(messages, self._ending)

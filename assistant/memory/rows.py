@@ -104,14 +104,15 @@ class Vectors:
 class Rows:
     """Written and read by one thread; sees what other connections have committed."""
 
-    def __init__(self, db: Connection) -> None:
+    def __init__(self, db: Connection, *, create: bool = True) -> None:
+        """`create`: make the tables where there are none; a reader cannot."""
         self._db = db
         self._table: Table | None = None
         self._version: Any = None
         self._serial = 0
         self.vectors: dict[str, Vectors] = {}
         """by the encoder's name, as `table` last found them"""
-        for statement in SCHEMA:
+        for statement in SCHEMA if create else ():
             db.execute(statement)
 
     def write(self, row: Row) -> None:
@@ -142,6 +143,10 @@ class Rows:
             self._db.execute("update search_texts set hidden = ? where id = ?", (int(hidden), one))
         self._table = None
 
+    def forget_table(self) -> None:
+        """Something was changed on this very connection, which data_version does not show."""
+        self._table = None
+
     def any(self, english: bool) -> bool:
         """There is a row in English, or one in another language."""
         found = self._db.execute(f"select 1 from search_texts where {_language(english)} limit 1")
@@ -163,11 +168,22 @@ class Rows:
         return rows
 
     def keep(self, number: int, encoder: str, vector: Floats) -> None:
-        """A row's vector."""
+        """A row's vector, unless the row is gone or somebody else was quicker."""
         self._db.execute(
-            "insert into search_vectors (number, encoder, vector) values (?, ?, ?)",
-            (number, encoder, vector.astype(np.float16).tobytes()),
+            "insert or ignore into search_vectors (number, encoder, vector) select ?, ?, ? "
+            "where exists (select 1 from search_texts where number = ?)",
+            (number, encoder, vector.astype(np.float16).tobytes(), number),
         )
+
+    def get(self, ids: Sequence[str]) -> dict[str, Row]:
+        """Rows by id, as they were written; without those that are hidden or not there."""
+        marks = ", ".join("?" * len(ids))
+        found = self._db.execute(
+            "select id, text, at, language, speaker, session, position, importance "
+            f"from search_texts where id in ({marks}) and not hidden",
+            tuple(ids),
+        )
+        return {row[0]: Row(*row) for row in found.fetchall()}
 
     def having(self, words: Sequence[str], limit: int) -> list[tuple[int, float]]:
         """Number and BM25 (higher is better) of the rows that hold any of the words, best first."""

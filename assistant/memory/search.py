@@ -7,8 +7,9 @@ an answer. Without weights it searches by words alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,9 +18,20 @@ from numpy.typing import NDArray
 from assistant.memory import ranking
 from assistant.memory.embed import Reranker, TextEncoder
 from assistant.memory.floats import Floats
+from assistant.memory.indexing import (
+    Write,
+    hide_rows,
+    in_steps,
+    keep_vectors,
+    prepare,
+    remove_rows,
+    stopped,
+    write_rows,
+)
 from assistant.memory.ranking import Numbers
 from assistant.memory.rows import Connection, Row, Rows, Table
 from assistant.memory.tokens import has_cjk, language_of, query_terms, terms
+from assistant.stages import Cancel
 
 __all__ = ["Hit", "Index", "Row", "Sources", "Why"]
 
@@ -33,7 +45,7 @@ LONGEST = 320
 ASKED = 100
 """characters of the question before it"""
 BATCH = 32
-"""rows that are embedded at a time"""
+"""rows whose vectors are written at a time"""
 _QUESTION = re.compile(r"[^.!?]+\?")
 
 
@@ -56,6 +68,8 @@ class Why:
     """each encoder has its own scale: compare only hits of one question"""
     reranked: float | None
     """the reranker's logit: above 0 it takes the text for an answer"""
+    standard: float | None = None
+    """the cosine in standard deviations above the mean of the rows"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,22 +96,30 @@ class _Meaning:
 
     known: NDArray[np.bool_]
     cosines: Floats
+    standards: Floats
     scores: Floats
     """what is ranked"""
 
 
 class Index:
-    """The searchable rows of one bank. Commits nothing; the caller decides on transactions."""
+    """The searchable rows of one bank. Commits nothing; the caller decides on transactions.
+
+    With `write` it only reads from `db`, which may be another connection to the same bank.
+    """
 
     def __init__(
         self,
         db: Connection,
         engines: Sources,
+        write: Write | None = None,
         *,
         english: ranking.Weights = ranking.ENGLISH,
         other: ranking.Weights = ranking.OTHER,
     ) -> None:
-        self._rows = Rows(db)
+        self._write = write or (lambda work: work(db))
+        if write is not None:
+            write(prepare)
+        self._rows = Rows(db, create=write is None)
         self._engines = engines
         self._weights = english, other
         self._mixed = False
@@ -105,34 +127,42 @@ class Index:
 
     def add(self, rows: Iterable[Row]) -> None:
         """Put rows in, or others in place of those with the same ids, and embed them."""
-        for row in rows:
-            self._rows.write(row)
+        self._change(partial(write_rows, list(rows)))
         self.catch_up()
 
     def remove(self, ids: Iterable[str]) -> None:
         """Forget rows for good."""
-        self._rows.remove(ids)
+        self._change(partial(remove_rows, list(ids)))
 
     def hide(self, ids: Iterable[str], hidden: bool = True) -> None:
         """Keep rows, but leave them out of every answer: what is superseded."""
-        self._rows.hide(ids, hidden)
+        self._change(partial(hide_rows, list(ids), hidden))
 
-    def catch_up(self, limit: int = 1_000_000) -> int:
+    def rows(self, ids: Sequence[str]) -> dict[str, Row]:
+        """What was put in, by id; without what is hidden or gone."""
+        return self._rows.get(ids)
+
+    def _change(self, work: Callable[[Connection], None]) -> None:
+        self._write(work)
+        self._rows.forget_table()
+
+    def catch_up(self, limit: int = 1_000_000, cancel: Cancel | None = None) -> int:
         """Embed rows that lack a vector; how many were. 0 when nothing is left to do.
 
-        They may have been written without weights, or before a second language came up.
+        They may have been written without weights, or before a second language came up. What was
+        embedded when `cancel` came is kept.
         """
         # An engine is not loaded for a language that nobody speaks.
         english, others = self._rows.any(True), self._rows.any(False)
         self._mixed = self._mixed or (english and others)
-        done = self._embed("en", True, limit) if english else 0
+        done = self._embed("en", True, limit, cancel) if english else 0
         if others or self._mixed:
-            done += self._embed("zh", None if self._mixed else False, limit - done)
+            done += self._embed("zh", None if self._mixed else False, limit - done, cancel)
         return done
 
-    def _embed(self, language: str, english: bool | None, limit: int) -> int:
+    def _embed(self, language: str, english: bool | None, limit: int, cancel: Cancel | None) -> int:
         encoder, done, last = self._engines.encoder(language), 0, 0
-        while encoder is not None and done < limit:
+        while encoder is not None and done < limit and not stopped(cancel):
             rows = self._rows.lacking(encoder.name, english, last, min(BATCH, limit - done))
             if not rows:
                 break
@@ -141,23 +171,33 @@ class Index:
                 _spoken(text, speaker) if language == "en" else text
                 for _, text, speaker in rows
             ]
-            for (number, *_), vector in zip(rows, encoder.passages(texts), strict=True):
-                self._rows.keep(number, encoder.name, vector)
-            done, last = done + len(rows), rows[-1][0]
+            vectors = in_steps(encoder.passages, texts, cancel)
+            numbers = [number for number, *_ in rows[: len(vectors)]]
+            self._write(partial(keep_vectors, encoder.name, numbers, vectors))
+            done, last = done + len(numbers), rows[-1][0]
         return done
 
     def search(
-        self, query: str, k: int, *, rerank: bool = True, now: float | None = None
+        self,
+        query: str,
+        k: int,
+        *,
+        rerank: bool = True,
+        now: float | None = None,
+        cancel: Cancel | None = None,
     ) -> list[Hit]:
         """The k rows that may best answer a question, best first; fewer when nothing fits.
 
-        `now` counts recency; the newest row's time when None.
+        `now` counts recency; the newest row's time when None. [] as soon as `cancel` is.
         """
         table = self._rows.table()
         if not len(table.numbers) or not query.strip():
             return []
         asked = self._understood(query, table)
-        words, meaning = self._by_words(asked, table), self._by_meaning(asked, table)
+        words = self._by_words(asked, table)
+        if stopped(cancel):
+            return []
+        meaning = self._by_meaning(asked, table)
         weights = asked.weights
         by_words = ranking.ranks(words, (words > 0) & table.shown)
         by_meaning = ranking.ranks(meaning.scores, meaning.known)
@@ -168,7 +208,9 @@ class Index:
         fused *= mild
         best = np.argsort(-fused, kind="stable")[: max(k, RERANKED)]
         best = best[fused[best] > 0]
-        logits = self._read_again(asked, table, best[:RERANKED]) if rerank else {}
+        logits = self._read_again(asked, table, best[:RERANKED], cancel) if rerank else {}
+        if stopped(cancel):
+            return []
         if logits:
             read = np.full(len(fused), -np.inf, np.float32)
             read[list(logits)] = list(logits.values())
@@ -184,6 +226,7 @@ class Index:
                     _place(by_meaning[row]),
                     float(meaning.cosines[row]) if meaning.known[row] else None,
                     logits.get(int(row)),
+                    float(meaning.standards[row]) if meaning.known[row] else None,
                 ),
             )
             for row in best[:k]
@@ -216,19 +259,23 @@ class Index:
         weights = query.weights
         known = np.zeros(len(table.numbers), bool)
         cosines = np.zeros(len(table.numbers), np.float32)
+        standards = np.zeros(len(table.numbers), np.float32)
         scores = np.full(len(table.numbers), -np.inf, np.float32)
         for language in ("en", "zh") if query.english else ("zh",):
             own, products = self._cosines(query, language, table)
+            standard = ranking.standardized(products, own)
             lent = ranking.lend(
-                ranking.standardized(products, own),
+                standard,
                 *(table.before, table.after),
                 *(weights.meaning_before, weights.meaning_after),
             )
             better = own & (lent > scores)
             scores = np.where(better, lent, scores)
             cosines = np.where(better, products, cosines)
+            standards = np.where(better, standard, standards)
             known |= own
-        return _Meaning(known, cosines, scores + weights.speaker_meaning * query.named)
+        scores += weights.speaker_meaning * query.named
+        return _Meaning(known, cosines, standards, scores)
 
     def _cosines(
         self, query: _Query, language: str, table: Table
@@ -245,7 +292,9 @@ class Index:
             known[rows[there]] = True
         return known & table.shown, products
 
-    def _read_again(self, query: _Query, table: Table, rows: Numbers) -> dict[int, float]:
+    def _read_again(
+        self, query: _Query, table: Table, rows: Numbers, cancel: Cancel | None
+    ) -> dict[int, float]:
         """The reranker's logits of rows in its language, each read with what it answered."""
         rows = rows[table.english[rows]]
         reranker = self._engines.reranker("en") if query.english and len(rows) > 1 else None
@@ -262,8 +311,9 @@ class Index:
             passages.append(passage[:LONGEST])
         lengths = np.cumsum([len(query.text) + len(passage) for passage in passages])
         count = max(1, int(np.searchsorted(lengths, READ, "right")))
-        logits = reranker.scores(query.text, passages[:count])
-        return dict(zip(rows[:count].tolist(), logits.tolist(), strict=True))
+        scores = partial(reranker.scores, query.text)
+        logits = in_steps(scores, passages[:count], cancel)
+        return {int(row): float(logit) for row, logit in zip(rows[:count], logits, strict=False)}
 
 
 def _place(rank: Any) -> int | None:

@@ -1,33 +1,23 @@
-"""One writer: a single thread owns the connection, everybody else hands it functions.
-
-A write that the disk or another process refuses stays in the queue and is tried again, so that
-nothing answered is lost while the program lives; the person is told once.
-"""
+"""What is written and read, as functions on the database (to be handed to Store.submit)."""
 
 from __future__ import annotations
 
 import json
-import os
-import sqlite3
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from filelock import FileLock, Timeout
 from sqlite_utils import Database
 
-from assistant.errors import AssistantError, DataInUse, StaleWrite, StorageError
-from assistant.events import Failed, Turn
-from assistant.memory.db import connect
+from assistant.errors import StaleWrite, StorageError
+from assistant.events import Turn
+from assistant.memory import writer
 from assistant.redact import redact
-from assistant.workers import CancelToken, Inbox, Ticket, Worker
 
-T = TypeVar("T")
-RETRY_SECONDS = 1.0
-QUEUE = 4096
+Store = writer.Store
+"""runs these functions"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,109 +40,8 @@ class Job:
     language: str
     last_reply: str
     """what the assistant had said just before"""
-
-
-class Store:
-    """Open it once per process; a second instance on the same folder is refused."""
-
-    def __init__(self, folder: Path, tell: Callable[[Failed], None] = lambda event: None) -> None:
-        self._tell = tell
-        self._lock = _claim(folder)
-        try:
-            self._db = connect(folder / "assistant.db")
-        except BaseException:
-            self._lock.release()
-            raise
-        self._queue: Inbox[tuple[Callable[[Database], Any], Ticket[Any]]] = Inbox(QUEUE)
-        self._overflowing = False
-        self._giving_up = CancelToken()
-        self._worker = Worker("writer", self._write).start()
-
-    def submit(self, work: Callable[[Database], T]) -> Ticket[T]:
-        """Run `work` in one transaction on the writer's thread; the ticket holds its result."""
-        ticket: Ticket[T] = Ticket()
-        if self._queue.offer((work, ticket)):
-            return ticket
-        if self._queue.closed:
-            ticket.set_exception(StorageError("The database is already closed."))
-            return ticket
-        # Whoever answers never waits for a disk that has been full for so long.
-        error = StorageError("The database has refused for too long; what is said now is not kept.")
-        ticket.set_exception(error)
-        if not self._overflowing:
-            self._overflowing = True
-            self._tell(Failed("memory", error))
-        return ticket
-
-    def close(self, seconds: float = 1.0) -> None:
-        """Write what is queued, then let go of the folder."""
-        self._queue.close()
-        if not self._worker.join(seconds):
-            self._giving_up.cancel()
-            self._worker.join(seconds)
-        with suppress(sqlite3.Error):
-            self._db.close()
-        self._lock.release()
-
-    def _write(self) -> None:
-        for work, ticket in self._queue:
-            self._attempt(work, ticket)
-
-    def _attempt(self, work: Callable[[Database], Any], ticket: Ticket[Any]) -> None:
-        told = False
-        while True:
-            try:
-                with self._db.atomic():
-                    result = work(self._db)
-            except sqlite3.OperationalError as error:
-                if not told:
-                    told = True
-                    self._tell(Failed("memory", _explain(error)))
-                if self._giving_up.wait(RETRY_SECONDS):
-                    ticket.set_exception(_explain(error))
-                    return
-            except AssistantError as error:
-                ticket.set_exception(error)
-                return
-            except Exception as error:  # most writes have nobody who reads the ticket
-                why = f"A write to the database failed for good and is lost ({error})."
-                self._tell(Failed("memory", StorageError(why)))
-                ticket.set_exception(error)
-                return
-            else:
-                self._overflowing = False
-                ticket.set_result(result)
-                return
-
-
-def _claim(folder: Path) -> FileLock:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if os.name == "posix":
-            folder.chmod(0o700)
-        lock = FileLock(folder / "lock", timeout=0, thread_local=False)
-        lock.acquire()
-    except Timeout:
-        raise DataInUse(
-            f"{folder}: another assistant is already running on this data; "
-            "end it first, or give this one its own folder with --data DIR."
-        ) from None
-    except OSError as error:
-        raise StorageError(
-            f"{folder}: the data folder cannot be used ({error.strerror or error}); "
-            "choose another with --data DIR."
-        ) from None
-    return lock
-
-
-def _explain(error: sqlite3.Error) -> StorageError:
-    return StorageError(
-        f"Writing to the database was refused ({error}); it is tried again until it succeeds. "
-        "Free some disk space, or end the program that holds the file."
-    )
-
-
-# What is written and read, as functions on the database (to be handed to Store.submit).
+    at: float = 0.0
+    """when it was said, seconds since 1970"""
 
 
 def open_session(bank: str, now: float, hours: float) -> Callable[[Database], Session]:
@@ -164,8 +53,8 @@ def open_session(bank: str, now: float, hours: float) -> Callable[[Database], Se
     def work(db: Database) -> Session:
         rows = db.query(
             "select id, touched >= ? or exists (select 1 from jobs where session = sessions.id and "
-            "status = 'queued') as going_on from sessions where bank = ? order by touched desc "
-            "limit 1",
+            "status = 'queued') as going_on from sessions where bank = ? and private is null "
+            "order by touched desc limit 1",
             [now - hours * 3600, bank],
         )
         last = next(rows, None)
@@ -179,6 +68,31 @@ def open_session(bank: str, now: float, hours: float) -> Callable[[Database], Se
     return work
 
 
+def begin_session(
+    session: str,
+    bank: str,
+    state: dict[str, Any],
+    now: float,
+    old: str | None = None,
+    *,
+    private: bool = False,
+) -> Callable[[Database], None]:
+    """Another session begins with a state, and the `old` one is over.
+
+    Of a `private` one nothing is stored but that there was one.
+    """
+
+    def work(db: Database) -> None:
+        if old is not None:
+            db.execute("update sessions set ended = ? where id = ?", [now, old])
+        row = {"id": session, "bank": bank, "started": now, "touched": now}
+        db.table("sessions").insert({**row, "private": 1 if private else None})
+        if not private:
+            begin_state(session, state, now)(db)
+
+    return work
+
+
 def keep_turn(turn: Turn, now: float, *, note: bool) -> Callable[[Database], None]:
     """Write the turn as far as it is known; with `note` also queue its state update.
 
@@ -187,6 +101,8 @@ def keep_turn(turn: Turn, now: float, *, note: bool) -> Callable[[Database], Non
     user_text, raw = redact(turn.user_text).text, redact(turn.raw).text
 
     def work(db: Database) -> None:
+        if is_private(db, turn.session) or _is_forgotten(db, turn):
+            return
         row = {
             "session": turn.session,
             "turn": turn.turn,
@@ -223,6 +139,8 @@ def commit_state(
     """
 
     def work(db: Database) -> None:
+        if is_private(db, session):
+            return
         keep_state(session, turn, expected, state, now)(db)
         db.table("turns").update((session, turn), {"state_after": state["version"]})
         end_job(session, turn, "done", now)(db)
@@ -236,6 +154,8 @@ def keep_state(
     """Write a state that belongs to no note: compare and set. Raises StaleWrite."""
 
     def work(db: Database) -> None:
+        if is_private(db, session):
+            return
         stored = current_version(db, session)
         if stored != expected:
             raise StaleWrite(f"The state is at version {stored}, not at {expected}; read it again.")
@@ -289,8 +209,9 @@ def load_job(session: str, turn: int) -> Callable[[Database], Job | None]:
 
     def work(db: Database) -> Job | None:
         sql = (
-            "select t.user_text, t.language, (select heard from turns where session = t.session "
-            "and turn = t.turn - 1) as said from turns t join jobs j on j.session = t.session "
+            "select t.user_text, t.language, t.at, (select heard from turns where "
+            "session = t.session and turn = t.turn - 1) as said "
+            "from turns t join jobs j on j.session = t.session "
             "and j.turn = t.turn where t.session = ? and t.turn = ? and j.kind = 'notes' "
             "and j.status = 'queued'"
         )
@@ -298,9 +219,23 @@ def load_job(session: str, turn: int) -> Callable[[Database], Job | None]:
         if row is None:
             return None
         said = redact(row["user_text"]).text  # rows of an earlier version hold what was said
-        return Job(session, turn, said, row["language"], row["said"] or "")
+        return Job(session, turn, said, row["language"], row["said"] or "", row["at"])
 
     return work
+
+
+def _is_forgotten(db: Database, turn: Turn) -> bool:
+    """The person has had this turn forgotten: a late record does not bring it back."""
+    row = db.execute(
+        "select user_text from turns where session = ? and turn = ?", [turn.session, turn.turn]
+    ).fetchone()
+    return row is not None and not row[0] and bool(turn.user_text)
+
+
+def is_private(db: Database, session: str) -> bool:
+    """Nothing of this conversation is to be kept."""
+    row = db.execute("select private from sessions where id = ?", [session]).fetchone()
+    return bool(row and row[0])
 
 
 def current_version(db: Database, session: str) -> int:

@@ -33,6 +33,13 @@ def to_you(text: str) -> str:
     return re.sub("用户(?!叫)", "你", text)
 
 
+def told_to_you(text: str) -> str:
+    """The same for what is told to the user word for word, by no model: the name as well."""
+    text = re.sub(r"\bthe user is called\b", "you are called", to_you(text), flags=re.I)
+    text = re.sub(r"(^|[.!?\n]\s*)(you)", lambda m: m[1] + m[2].capitalize(), text)
+    return text.replace("用户叫", "你叫")
+
+
 def to_asker(text: str, question: str) -> str:
     """The beginning of an answer, said to the one who asked.
 

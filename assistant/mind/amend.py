@@ -21,6 +21,7 @@ _CUE = re.compile(
 )
 _NOT = (
     re.compile(r"\b(?P<new>[\w'-]+)(?:,| and)? not (?:the |on |at )?(?P<old>[\w'-]+)[.!]?$", re.I),
+    re.compile(r"\b(?P<new>(?-i:[A-Z])[\w'-]+)(?:,| and)? not (?P<old>(?-i:[A-Z])[\w'-]+)", re.I),
     re.compile(
         r"\bnot (?:the |on |at )?(?P<old>[\w'-]+),? (?:but |it's |it is )(?:the )?(?P<new>[\w'-]+)",
         re.I,
@@ -30,7 +31,7 @@ _NOT = (
 )
 _EMPTY = frozenset(
     stems("could can will would you i we make change move moved please it that oh um thanks")
-    + stems("better time day one's so then")
+    + stems("better time day one's so then same hang on listen at the is")
     + list("吧了是那就请到成改换不对叫")
 )
 """Words of a correction that name nothing."""

@@ -6,36 +6,48 @@ The word lists are data: prompts/en.toml, [grammar].
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
-from assistant.mind.texts import prompts
+from assistant.mind import pronouns
+from assistant.mind.cleaning import clean
+from assistant.mind.texts import filled, prompts
 from assistant.mind.values import values
 from assistant.mind.words import Clause, stems
+
+__all__ = ["antecedents", "clauses", "clean", "negative", "subject_of"]
 
 _WORDS = prompts("en")["grammar"]
 
 
 def _any(name: str) -> str:
     """The alternatives of one list of prompts/en.toml."""
-    return "(?:" + "|".join(_WORDS[name]) + ")"
+    return filled("(?:" + "|".join(_WORDS[name]) + ")", _WORDS)
 
 
 _AUX = _any("verbs")
-_FILLER = re.compile(rf"\b{_any('fillers')}\b[,.]*\s*", re.I)
-_REPEAT = re.compile(r"\b((?:[a-z']+ ){0,2}[a-z']+)[,.]? (?=\1\b)", re.I)
-_RESTART = re.compile(rf"[,.]?\s*(?:-\s*)?\b{_any('restarts')}\b[,.]*\s+", re.I)
 _SENTENCE = re.compile(r"(?<!\b[ap]\.m)(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bSt)([.!?;]+)(?=\s|$)")
 _START = (
     r"(?:i|i'm|i've|i'd|i'll|im|we|we're|we've|we'll|he|he's|she|she's|they|they're|it's)\b|"
     rf"(?:my|our|his|her|their|the) (?:[\w']+ ){{1,4}}{_AUX}\b|"
-    rf"(?-i:[A-Z])\w+(?: (?-i:[A-Z])\w+)? {_AUX}\b"
+    rf"(?-i:[A-Z])\w+(?: (?-i:[A-Z])\w+)? {_AUX}\b|(?:every(?:one|body)|people) calls? me\b"
 )
 _SPLIT = re.compile(
     r"(?:,\s*(?:and|but|so|because)?|\s+(?:and|but|because))\s+"
     rf"(?=(?:also |then |now )?(?:{_START}))",
     re.I,
 )
+_RUN_ON = re.compile(
+    r"(?<=\w) (?=(?:so )?(?:(?:i|she|he|they|we)(?:'m|'s|'re|'ve|'ll) \w|"
+    rf"(?:he|she|they) {_AUX} \w|"
+    r"(?:i|we) (?:work|live) (?:at|in|for|as|on) (?=.*\bnow\b)|"
+    r"(?:so i|i also|i always|i usually|i never|and i) \w+ \w))",
+    re.I,
+)
+"""Speech has no commas: "my teacher is called Giulia she's from Bari"."""
+_INSIDE = re.compile(rf"\b{_any('inside')}$", re.I)
+_WHOLE = re.compile(rf"^(?:\S+ ){{0,5}}?(?:i|i'm|i've|we|{_AUX})\b \S+", re.I)
 _LEAD = re.compile(rf"^(?:{_any('leads')}\b[,.!]*\s*)+", re.I)
 _REMEMBER = re.compile(rf"\b{_any('remember')}(?: that|,)?(?= (?:i|my|we|our)\b)", re.I)
 _REQUEST = re.compile(
@@ -58,7 +70,9 @@ _ABOUT = re.compile(
 _MINE = re.compile(r"^(?P<np>(?:my|our) (?:[\w'-]+ ){1,3}?)[a-z]{3,}(?:s|ed|t)\b", re.I)
 _PRONOUN = re.compile(r"^(he|she|they|it|his|her|their|its)(?=['’ ])", re.I)
 _CALL_ME = re.compile(
-    r"^(?:(?:you can |just |please )*call me|my (?:first )?name(?:'s| is)|(?:i am|i'm|im) called|"
+    r"^(?P<they>people |every(?:one|body) |(?:all )?my friends )?"
+    r"(?:(?:you can |just |please )*calls? me|"
+    r"my (?:first )?name(?:'s| is)|(?:i am|i'm|im) called|"
     rf"the name's|this is)\s+(?P<name>[\w'-]+(?: {_NAME}){{0,2}})(?P<rest>\b.*)$",
     re.I,
 )
@@ -77,82 +91,99 @@ _SMALL = re.compile(
     re.I,
 )
 _PAST = re.compile(rf"^{_any('past')}$")
+_SUPPOSED = re.compile(_any("supposed"), re.I)
+_QUOTING = re.compile(rf"^(?!i ).*\b{_any('quoting')}:?$", re.I)
+_WHEN = re.compile(rf"^(?P<when>{_any('times')}),? (?P<rest>(?:i|we|my|our)\b.+)$", re.I)
+_TIME = re.compile(rf"{_any('times')}", re.I)
+_DAY = re.compile(r"(?:mon|tues|wednes|thurs|fri|satur|sun)day", re.I)
+_OBJECT = re.compile(
+    r"(?<= )(?P<word>him|them|her(?=$|[.,]| (?:up|on|at|in|to|every|and|for|from|with|out|back)\b))"
+    r"(?=$|[ .,])",
+    re.I,
+)
 _MODAL = re.compile(rf"^{_any('modals')}$")
 _ADVERB = re.compile(rf"^{_any('adverbs')}$")
 
 
-def clean(text: str) -> str:
-    """Without fillers, stuttered words and false starts: what the person meant to say (V13)."""
-    text = text.replace("’", "'")
-    text = _FILLER.sub("", text)
-    while (shorter := _REPEAT.sub("", text)) != text:
-        text = shorter
-    for match in reversed(list(_RESTART.finditer(text))):
-        text = _restarted(text, match)
-    return re.sub(r"\s+", " ", text).strip()
+def antecedents(turns: Sequence[Sequence[str]]) -> Mapping[str, str]:
+    """Whom "she" and "he" mean after the notes of some turns, the newest first."""
+    return pronouns.antecedents(turns)
 
 
-def _restarted(text: str, match: re.Match[str]) -> str:
-    """ "the blue one, no the green one" → "the green one"; unchanged when nothing fits together."""
-    before, after = text[: match.start()], text[match.end() :]
-    if not before.strip() or not after:
-        return text
-    sentence = max(before.rfind(mark) for mark in ".!?") + 1
-    tail = before[sentence:]
-    new = [value for value in values("at " + after) if value.start <= 6]
-    if new:
-        same = [value for value in values(tail) if value.kind == new[0].kind]
-        if same:
-            old = same[-1]
-            rest = _without_preposition(after) if _preposition(tail, old.start) else after
-            return before[:sentence] + tail[: old.start] + rest
-    first = re.match(r"(?:the|a|an|at|on|in|to|for|with|my|from)\b", after, re.I)
-    if first:
-        places = list(re.finditer(rf"\b{first.group()}\b", tail, re.I))
-        if places:
-            return before[:sentence] + tail[: places[-1].start()] + after
-    return text
+def clauses(text: str, earlier: Mapping[str, str] = MappingProxyType({})) -> list[Clause]:
+    """The clauses of cleaned words, each rewritten in the third person.
 
-
-def _preposition(text: str, end: int) -> bool:
-    return re.search(r"\b(?:at|on|for|in)\s+$", text[:end], re.I) is not None
-
-
-def _without_preposition(text: str) -> str:
-    return re.sub(r"^(?:at|on|for|in)\s+", "", text, flags=re.I)
-
-
-def clauses(text: str) -> list[Clause]:
-    """The clauses of cleaned words, each rewritten in the third person."""
+    `earlier`: whom a pronoun means that refers to an earlier turn (`antecedents`).
+    """
     result: list[Clause] = []
-    about = ""
+    about = dict(earlier)
     asked = _REMEMBER.search(text) is not None
     for part, question in _parts(text):
-        clause = _clause(part, question, about)
+        clause = _said(part, question, about)
         if asked and clause.kind == "statement":
             clause = replace(clause, sure=True)
         result.append(clause)
-        about = _next_about(part, clause, about)
+        now = _next_about(part, clause)
+        about |= dict.fromkeys(pronouns.fits(now), now)
     return result
 
 
+def _said(part: str, question: bool, about: Mapping[str, str]) -> Clause:
+    """A clause; what stands before its subject goes to its end: "On Friday I …"."""
+    when = _WHEN.match(part)
+    moved = part
+    if when and not question:
+        first = when["when"] if _DAY.match(when["when"]) else when["when"][:1].lower()
+        first += "" if _DAY.match(when["when"]) else when["when"][1:]
+        moved = f"{when['rest'].rstrip(' .')} {first}"
+    pronoun = _PRONOUN.match(moved)
+    meant = about.get(pronouns.base(pronoun.group()), "") if pronoun else ""
+    clause = _clause(moved, question, meant)
+    if clause.note and clause.subject == "user" and clause.kind == "statement":
+        clause = replace(clause, note=_with_objects(clause.note, about))
+    return replace(clause, text=part)
+
+
+def _with_objects(note: str, about: Mapping[str, str]) -> str:
+    """ "The user calls her every day" → "The user calls the user's mother every day"."""
+    return _OBJECT.sub(
+        lambda match: about.get(pronouns.base(match["word"]), "") or match["word"], note
+    )
+
+
 def _parts(text: str) -> Iterator[tuple[str, bool]]:
-    """(clause, is a question)"""
+    """(clause, True for a question and for what is only supposed or quoted)"""
     pieces = _SENTENCE.split(text)
     for index in range(0, len(pieces), 2):
         mark = pieces[index + 1] if index + 1 < len(pieces) else ""
-        for part in _joined(_SPLIT.split(pieces[index])):
+        unmeant = "?" in mark or _SUPPOSED.search(pieces[index]) is not None
+        whole = [one for part in _SPLIT.split(pieces[index]) for one in _run_on(part)]
+        for part in _joined(whole):
             bare = _LEAD.sub("", part.strip(" ,-")).strip(" ,-")
             if bare:
-                yield bare, "?" in mark
+                yield bare, unmeant
+                unmeant = unmeant or _QUOTING.match(bare) is not None
+
+
+def _run_on(part: str) -> Iterator[str]:
+    """Where a new sentence begins although nothing says so; a relative clause is none."""
+    begin = 0
+    for match in _RUN_ON.finditer(part):
+        before = part[begin : match.start()].strip()
+        if _WHOLE.match(before) and not _INSIDE.search(before):
+            yield before
+            begin = match.end()
+    yield part[begin:]
 
 
 def _joined(parts: list[str]) -> Iterator[str]:
     """ "my wife" + "I are away" was one subject."""
     waiting = ""
     for part in parts:
-        whole = f"{waiting} and {part}" if waiting else part
-        waiting = whole if re.fullmatch(r"(?i:my|our) [a-z]+(?: [A-Z]\w+)?", whole.strip()) else ""
+        glue = " " if _TIME.fullmatch(waiting.strip(" ,")) else " and "
+        whole = f"{waiting}{glue}{part}" if waiting else part
+        alone = re.fullmatch(r"(?i:my|our) [a-z]+(?: [A-Z]\w+)?", whole.strip())
+        waiting = whole if alone or _TIME.fullmatch(whole.strip(" ,")) else ""
         if not waiting:
             yield whole
     if waiting:
@@ -177,7 +208,10 @@ def _name(part: str, question: bool) -> Clause | None:
     if not name or _NO_NAME.match(name["name"]):
         return None
     given = name["name"][:1].upper() + name["name"][1:]
-    return Clause(part, f"The user is called {given}.", "user", "statement", not question)
+    they = name.groupdict().get("they")
+    note = f"{_swap(they).strip().capitalize()} call the user {given}." if they else ""
+    note = re.sub(r"^(Every\w+) call\b", r"\1 calls", note)
+    return Clause(part, note or f"The user is called {given}.", "user", "statement", not question)
 
 
 def _request(part: str) -> Clause | None:
@@ -198,7 +232,7 @@ def _subject(part: str, about: str) -> str:
     if _USER.match(part):
         return "user"
     pronoun = _PRONOUN.match(part)
-    if pronoun and pronoun.group().lower() not in ("it", "its"):
+    if pronoun and (about or pronoun.group().lower() not in ("it", "its")):
         return about or pronoun.group().lower()
     if re.match(r"^(?:it|that|this)(?:'s| is| was| will)\b", part, re.I):
         return "it"
@@ -208,8 +242,8 @@ def _subject(part: str, about: str) -> str:
     return ""
 
 
-def _next_about(part: str, clause: Clause, about: str) -> str:
-    """Whom "he", "she" or "they" means in the next clause, as words of a note."""
+def _next_about(part: str, clause: Clause) -> str:
+    """Whom "he", "she" or "they" can mean in the next clause, as words of a note."""
     have = _HAVE.match(part)
     if have:
         return f"the user's {have['who']}" + (f" {have['name']}" if have["name"] else "")
@@ -217,7 +251,7 @@ def _next_about(part: str, clause: Clause, about: str) -> str:
     if clause.kind == "statement" and found and not _PRONOUN.match(part):
         words = re.sub(r"'s name$", "", found["np"].strip())
         return _swap(words)
-    return about
+    return ""
 
 
 def _requested(what: str) -> str:
@@ -236,11 +270,15 @@ def _outside(part: str, about: str) -> str:
     part = part.rstrip(" .!")
     if about:
         part = re.sub(
-            r"^(he|she|they|it)'s(?= \w+(?:ed|en)\b)(?! called| named)", r"\1 has", part, flags=re.I
+            r"^(he|she|they|it)'s(?= \w+(?:ed|en)\b)(?! called| named)"
+            r"(?! (?:seven|ten|eleven|\w+teen|open|often)\b)",
+            r"\1 has",
+            part,
+            flags=re.I,
         )
         part = re.sub(r"^(he|she|it)'s\b", r"\1 is", part, flags=re.I)
-        part = re.sub(r"^(?:he|she|they)(?=['’ ])", about, part, flags=re.I)
-        part = re.sub(r"^(?:his|her|their)(?= )", f"{about}'s", part, flags=re.I)
+        part = re.sub(r"^(?:he|she|they|it)(?=['’ ])", about, part, flags=re.I)
+        part = re.sub(r"^(?:his|her|their|its)(?= )", f"{about}'s", part, flags=re.I)
         if part.lower().startswith(about.lower()):
             part = re.sub(r"'re\b", " are", part, count=1)
     if _USER.match(part):

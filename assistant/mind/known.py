@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 
 from assistant.mind.texts import prompts
 from assistant.mind.words import is_cjk, stems
@@ -79,7 +79,7 @@ _OF_OTHERS = re.compile(
 )
 
 
-@cache
+@lru_cache(4096)
 def _stems(text: str) -> frozenset[str]:
     return frozenset(stems(text))
 

@@ -40,7 +40,7 @@ class Memory:
     """where it was last said"""
     id: str = ""
     norm: str = ""
-    """content in a form that is equal for equal meaning (memory/facts.py); unique among the active"""
+    """content in a form that is equal for equal meaning (mind/norms.py); unique among the active"""
     learned: float = 0.0
     said: float = 0.0
     """when it was last said; repeats refresh it"""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import date
 from types import MappingProxyType
 
 from assistant.config import MindConfig
+from assistant.mind.days import absolute
 from assistant.mind.dialogue import Dialogue
 from assistant.mind.state import Fact, State
 
@@ -40,9 +42,9 @@ def merge(state: State, update: Update, limits: MindConfig) -> State:
         _with(state.preference, update.preference, update.drop), MAX_PREFERENCES
     )
     summary = update.history_summary or state.history_summary
-    for fact in (*old, *moved):
-        if fact.note not in summary:
-            summary = f"{summary} {fact.note}".strip()
+    for note in map(lasting_note, (*old, *moved)):
+        if note not in summary:
+            summary = f"{summary} {note}".strip()
     proposed = replace(
         state,
         task=update.task or ("" if update.ended else state.task),
@@ -59,9 +61,16 @@ def merge(state: State, update: Update, limits: MindConfig) -> State:
 
 def carried(state: State, limits: MindConfig) -> State:
     """What the next session begins with: preferences stay, facts fold into the summary (M9)."""
-    summary = " ".join([state.history_summary, *(fact.note for fact in state.facts.values())])
+    summary = " ".join([state.history_summary, *map(lasting_note, state.facts.values())])
     summary = _newest_sentences(summary.strip(), limits.max_summary_chars)
-    return State(version=1, preference=state.preference, history_summary=summary)
+    # Numbers of turns begin anew: none of these was said in the conversation that begins.
+    kept = {key: replace(fact, turn=0) for key, fact in state.preference.items()}
+    return State(version=1, preference=MappingProxyType(kept), history_summary=summary)
+
+
+def lasting_note(fact: Fact) -> str:
+    """The note as it will still be true: "tomorrow" becomes the day."""
+    return absolute(fact.note, date.fromisoformat(fact.day)) if fact.day else fact.note
 
 
 def _list(new: tuple[str, ...] | None, old: tuple[str, ...]) -> tuple[str, ...]:

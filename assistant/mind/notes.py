@@ -7,8 +7,9 @@ same subject, the same yes or no. Where it is not, the clause itself, seen from 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from types import ModuleType
+from typing import Any
 
 from assistant.config import MindConfig
 from assistant.mind import chinese, english
@@ -31,6 +32,7 @@ def _any(name: str) -> str:
 _INJECTION = re.compile(_any("injection"), re.I)
 _SECRET = re.compile(_any("secrets"), re.I)
 _CORRECTION = re.compile(_any("corrections"), re.I)
+_CHATTER = re.compile(_any("chatter"), re.I)
 _BARE = re.compile(rf"^\W*(?:{_any('bare')}\W*)+$", re.I)
 _NOTHING = re.compile(r"^\W*(?:nothing|none|no notes?|n/a|无|没有)\W*$", re.I)
 _LEADING = re.compile(r"^\s*(?:[-*•·]+|\d+[.)、])\s*")
@@ -41,6 +43,8 @@ _SCAFFOLD = frozenset(
         "do does not no never can who whom which there from as about into also"
     )
 ) | set("用户的是叫有了要在和他她它说会很名字也还个")
+RECENT = 4
+"""turns after which "she" means nobody any more who was spoken of"""
 MIN_COVER = 0.5
 """A proposed sentence that shares less with every clause is not about what was said."""
 
@@ -99,7 +103,7 @@ def read_notes(raw: str, user_text: str, language: str, turn: int, state: State)
         return Update()
     grammar = grammar_of(user_text)
     said = grammar.clean(user_text)
-    clauses = grammar.clauses(said)
+    clauses = grammar.clauses(said, _earlier(grammar, state, turn))
     notes = _chosen(raw, clauses, said, grammar)
     language = "zh" if grammar is chinese else "en"
     changed = amended(said, state, turn)
@@ -112,9 +116,26 @@ def read_notes(raw: str, user_text: str, language: str, turn: int, state: State)
     return Update(facts=facts, preference=preference)
 
 
+def ordered(facts: Sequence[tuple[str, Fact]], user_text: str) -> list[tuple[str, Fact]]:
+    """Facts by key in the order in which they were said."""
+    grammar = grammar_of(user_text)
+    notes = [clause.note for clause in grammar.clauses(grammar.clean(user_text))]
+    place = {note: index for index, note in enumerate(notes)}
+    return sorted(facts, key=lambda item: place.get(item[1].note, len(notes)))
+
+
 def _refused(text: str) -> bool:
-    """Instructions in disguise and secrets never reach the notes (M12)."""
-    return bool(_INJECTION.search(text) or _SECRET.search(text))
+    """Instructions in disguise, secrets and a television never reach the notes (M12, V14)."""
+    return any(words.search(text) for words in (_INJECTION, _SECRET, _CHATTER))
+
+
+def _earlier(grammar: ModuleType, state: State, turn: int) -> Any:
+    """Whom a pronoun means that nobody in this turn stands for."""
+    turns: dict[int, list[str]] = {}
+    for fact in (*state.preference.values(), *state.facts.values()):
+        if max(1, turn - RECENT) <= fact.turn < turn:
+            turns.setdefault(fact.turn, []).append(fact.note)
+    return grammar.antecedents([turns[number] for number in sorted(turns, reverse=True)])
 
 
 def provisional(state: State, said: Iterable[tuple[int, str, str]], limits: MindConfig) -> State:

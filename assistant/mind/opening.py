@@ -48,11 +48,21 @@ def opened(view: View) -> Decision:
 
 
 def _undo(view: View) -> Decision | None:
-    last = view.dialogue.done[-1] if view.dialogue.done else None
-    if is_command(view, "undo") or (is_command(view, "cancel") and last and last.write):
+    if is_command(view, "undo") or (is_command(view, "cancel") and _cancels_done(view)):
         back = Decision("rollback", view.dialogue, why=("no task has anything to undo",))
         return undo_done(view) or back
     return None
+
+
+def _cancels_done(view: View) -> bool:
+    """ "Forget that" means the write just carried out; later on it may mean something told."""
+    last = view.dialogue.done[-1] if view.dialogue.done else None
+    if last is None or not last.write:
+        return False
+    just_done = view.dialogue.trail[-1:] and view.dialogue.trail[-1].startswith(
+        f"T{view.turn - 1}:"
+    )
+    return bool(last.inverse and just_done) or not any(backed(view, one) for one in matches(view))
 
 
 def undo_done(view: View) -> Decision | None:

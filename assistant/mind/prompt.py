@@ -10,12 +10,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
+from functools import lru_cache
 from typing import Any
 
 from assistant.mind.address import to_you
+from assistant.mind.days import absolute, relative
 from assistant.mind.known import relevant, unknown
 from assistant.mind.notes import stated
-from assistant.mind.state import State
+from assistant.mind.state import Fact, State
 from assistant.mind.texts import prompts
 from assistant.mind.words import is_cjk
 from assistant.stages import Message
@@ -33,15 +36,28 @@ class Exchange:
 
 
 def reply_messages(
-    state: State, recent: Sequence[Exchange], user_text: str, language: str
+    state: State,
+    recent: Sequence[Exchange],
+    user_text: str,
+    language: str,
+    memory: Sequence[str] = (),
+    moment: Sequence[str] = (),
+    *,
+    today: date | None = None,
 ) -> list[Message]:
-    """The prompt of a spoken reply (M4). `language` is that of the new words."""
+    """The prompt of a spoken reply (M4). `language` is that of the new words.
+
+    `memory` and `moment` are lines of long-term memory, part of the one message of notes (C6):
+    before those of the state the profile, after them what comes and goes with the topic.
+    `today`: what was said about "tomorrow" on another day is said as it is true now.
+    """
+    lines = [*memory, *note_lines(state, today), *moment]
     messages = opening()
     for exchange in recent:
         if not _denial(exchange.reply):
             messages += _turn(exchange.user, exchange.reply)
-    messages.append(_notes(to_you("\n".join(note_lines(state)))))
-    messages.append({"role": "user", "content": _last(state, recent, user_text, language)})
+    messages.append(_notes(to_you("\n".join(lines))))
+    messages.append({"role": "user", "content": _last(lines, recent, user_text, language)})
     return messages
 
 
@@ -54,10 +70,9 @@ def opening() -> list[Message]:
     return messages
 
 
-def _last(state: State, recent: Sequence[Exchange], user_text: str, language: str) -> str:
+def _last(lines: Sequence[str], recent: Sequence[Exchange], user_text: str, language: str) -> str:
     """The new words, with a hint where a small model needs one: it alone is evaluated late."""
     texts = prompts(language)["reply"]
-    lines = list(note_lines(state))
     told = [exchange.user for exchange in recent if not exchange.user.strip().endswith(("?", "？"))]
     foreign = [line for line in lines if is_cjk(line) != (language == "zh")]
     if unknown(user_text, [*lines, *told]):
@@ -104,6 +119,20 @@ def _notes(notes: str) -> Message:
     return {"role": "system", "content": texts["notes"].format(notes=notes or texts["no_notes"])}
 
 
+@lru_cache(256)
+def _as_of(fact: Fact, today: date | None) -> str:
+    """The note, with its days as they are called today."""
+    if today is None or not fact.day or fact.day == today.isoformat():
+        return fact.note
+    return _now(absolute(fact.note, date.fromisoformat(fact.day)), today)
+
+
+@lru_cache(256)
+def _now(text: str, today: date) -> str:
+    """The same lines come turn after turn."""
+    return relative(text, today)
+
+
 def _turn(words: str, reply: str) -> list[Message]:
     turn = [{"role": "user", "content": words}, {"role": "assistant", "content": reply}]
     return turn if reply else turn[:1]
@@ -115,13 +144,13 @@ def _denial(reply: str) -> bool:
     return any(text[kind] in reply for text in texts for kind in ("denial", "refusal"))
 
 
-def note_lines(state: State) -> Iterator[str]:
+def note_lines(state: State, today: date | None = None) -> Iterator[str]:
     """All that is known, as sentences: lasting ones, the summary, then facts."""
     texts = prompts("en")["reply"]
-    yield from (fact.note for fact in state.preference.values())
+    yield from (_as_of(fact, today) for fact in state.preference.values())
     if state.history_summary:
-        yield state.history_summary
-    yield from (fact.note for fact in state.facts.values())
+        yield _now(state.history_summary, today) if today else state.history_summary
+    yield from (_as_of(fact, today) for fact in state.facts.values())
     if state.task:
         yield texts["task"].format(task=state.task)
     if state.steps:

@@ -22,6 +22,8 @@ class Fact:
     """ISO 639-1 code of the note"""
     turn: int
     """the turn in which it was said, from 1"""
+    day: str = ""
+    """the ISO date on which it was said: what "tomorrow" in it counts from"""
 
 
 def _frozen(facts: Mapping[str, Fact] | None = None) -> Mapping[str, Fact]:
@@ -106,7 +108,7 @@ def _facts(data: Mapping[str, Any], name: str) -> Mapping[str, Fact]:
 def _fact(path: str, item: object) -> Fact:
     if not isinstance(item, dict):
         raise ValueError(f"state.{path} is a fact, not {item!r}")
-    texts = {name: item.get(name, "") for name in ("value", "note", "language")}
+    texts = {name: item.get(name, "") for name in ("value", "note", "language", "day")}
     turn = item.get("turn", 0)
     if not all(isinstance(text, str) for text in texts.values()) or not texts["note"]:
         raise ValueError(f"state.{path} needs the texts value, note and language")

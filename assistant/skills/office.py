@@ -7,7 +7,6 @@ changes, so that it can be changed back. Knows nothing of words or conversations
 from __future__ import annotations
 
 import math
-import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date
@@ -16,11 +15,14 @@ from typing import Any
 
 from sqlite_utils import Database
 
+from assistant import sealed
 from assistant.errors import InputError, StorageError
+from assistant.sealed import SqlError
 
 BUSY_SECONDS = 1.0
 """how long a write waits for another one: longer than any takes, shorter than a person waits"""
 
+REFUSED: tuple[type[Exception], ...] = (*SqlError, OSError)
 CURRENCY = "CNY"
 """of an amount that was said without one"""
 
@@ -75,35 +77,28 @@ _EXPENSES = (
 _ORDERS = (("O-1001", "toner", 6, "delivered", "2026-01-20T09:00:00"),)
 
 
-def connect(path: Path) -> Database:
-    """A connection of one's own to a database that `open_office` has prepared."""
-    connection = sqlite3.connect(
-        path, timeout=BUSY_SECONDS, check_same_thread=False, isolation_level=None
-    )
-    try:
-        connection.execute("PRAGMA synchronous = NORMAL")
-        connection.execute("PRAGMA foreign_keys = ON")
-    except sqlite3.Error:
-        connection.close()
-        raise
-    return Database(connection)
+def connect(path: Path, key: bytes | None = None) -> Database:
+    """A connection of one's own to a database that `open_office` has prepared.
+
+    Raises StorageError.
+    """
+    return sealed.connect(path, key, busy=BUSY_SECONDS)
 
 
-def open_office(path: Path) -> Database:
-    """Open the database; tables and sample data are made when they are missing.
+def open_office(path: Path, key: bytes | None = None) -> Database:
+    """Open the database, encrypted when there is a key; tables and sample data are made once.
 
     Raises StorageError.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        db = connect(path)
+        db = connect(path, key)
         try:
-            db.conn.execute("PRAGMA journal_mode = WAL")
             _prepare(db)
         except BaseException:
             db.conn.close()
             raise
-    except (sqlite3.Error, OSError) as error:
+    except REFUSED as error:
         raise StorageError(
             f"{path}: the office database cannot be opened ({error}); free some space if the disk "
             "is full, else restore it from a copy, or move it away to start anew."
@@ -148,12 +143,12 @@ def writing(db: Database) -> Iterator[None]:
     """One short transaction that nobody else can write into. Raises StorageError."""
     try:
         db.conn.execute("BEGIN IMMEDIATE")
-    except sqlite3.Error as error:
+    except SqlError as error:
         raise _refused(error) from None
     try:
         yield
         db.conn.execute("COMMIT")
-    except sqlite3.Error as error:
+    except SqlError as error:
         db.conn.rollback()
         raise _refused(error) from None
     except BaseException:
@@ -161,7 +156,7 @@ def writing(db: Database) -> Iterator[None]:
         raise
 
 
-def _refused(error: sqlite3.Error) -> StorageError:
+def _refused(error: Exception) -> StorageError:
     return StorageError(f"The office database refuses to write ({error}); nothing was changed.")
 
 
@@ -169,7 +164,7 @@ def rows(db: Database, sql: str, *values: Any) -> list[dict[str, Any]]:
     """The rows of a query. Raises StorageError."""
     try:
         return list(db.query(sql, values))
-    except sqlite3.Error as error:
+    except SqlError as error:
         raise StorageError(f"The office database cannot be read ({error}).") from None
 
 

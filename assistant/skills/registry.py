@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from sqlite_utils import Database
 
@@ -28,7 +29,8 @@ class Outcome:
     """False: nothing was done (a part that depends on it is not carried out)"""
 
 
-Action = Callable[[Database, Mapping[str, str], datetime], Outcome]
+Action = Callable[[Any, Mapping[str, str], datetime], Outcome]
+"""what it works on (the office's database, or the bank), its slots, the time"""
 Source = Callable[[Database], tuple[Choice, ...]]
 
 ACTIONS: dict[str, Action] = {}
@@ -37,10 +39,16 @@ OUTCOMES: dict[str, tuple[str, ...]] = {}
 """action → names of the outcomes it can have; a flow has a sentence for each"""
 VALUES: dict[str, tuple[str, ...]] = {}
 """action → names of the values its outcomes bring along, for places in sentences"""
+WORKS_ON: dict[str, str] = {}
+"""action → "office" or "memory" """
 
 
 def action(
-    name: str, outcomes: Iterable[str] = ("ok",), values: Iterable[str] = ()
+    name: str,
+    outcomes: Iterable[str] = ("ok",),
+    values: Iterable[str] = (),
+    *,
+    on: str = "office",
 ) -> Callable[[Action], Action]:
     """Register a function as the action of that name."""
 
@@ -48,6 +56,7 @@ def action(
         ACTIONS[name] = function
         OUTCOMES[name] = tuple(outcomes)
         VALUES[name] = tuple(values)
+        WORKS_ON[name] = on
         return function
 
     return keep

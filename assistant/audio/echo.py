@@ -1,0 +1,113 @@
+"""Our own voice taken out of what the microphone hears, one frame after another.
+
+The reference is what was really played; its delay is found and its drift followed. Two cancellers
+run side by side, because one leaves no echo and the other leaves all speech. Whether a person
+speaks is not decided here; that is barge_in.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from assistant.audio.echo_delay import FFT, WINDOW, DelayTracker
+from assistant.audio.echo_engines import Choice, LinearFilter, Suppressor, choose
+from assistant.audio.echo_reference import Reference
+from assistant.audio.echo_residual import Residual
+from assistant.events import Frame, Samples
+
+__all__ = ["Choice", "Cleaned", "EchoCanceller", "Reference", "choose"]
+
+RATE = 16000
+FRAME = 512
+COMPARE_EVERY = 8
+"""frames between two looks at the delay"""
+TAIL = 0.6
+"""Seconds after the last played sound for which the room, and a late echo, may hold it."""
+SLIP = int(0.03 * RATE)
+"""Samples a frame's time may differ from counting before the microphone has lost sound."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaned:
+    """A frame of the microphone without our own voice."""
+
+    speech: Samples
+    """shape (512,): all that a person says, and a part of our echo; for recognition"""
+    sure: Samples
+    """shape (512,): almost no echo, and of a person what is not covered by it; 10 ms late"""
+    excess_db: float
+    """how much louder `speech` is than the echo that is expected to be left in it"""
+    playing: bool
+    """our own voice may be in this frame; otherwise both are as the microphone heard them"""
+    aligned: bool
+    """the echo has been found; without it `speech` is as the microphone heard it"""
+
+
+class EchoCanceller:
+    """Feed it every frame of the microphone, in order."""
+
+    def __init__(self, reference: Reference) -> None:
+        self._reference = reference
+        self._tracker = DelayTracker()
+        self._filter = LinearFilter()
+        self._suppressor = Suppressor()
+        self._residual = Residual()
+        self._recent: Samples = np.zeros(WINDOW, np.float32)
+        self._count = 0
+        self._next: int | None = None
+        self._quiet = RATE
+        self._jumps = 0.0
+        """of the delay: the suppressor finds it by itself and is thrown off by a jump"""
+
+    @property
+    def delay_ms(self) -> float:
+        """of the echo behind the announced sound; 0 before it is found"""
+        return self._tracker.delay / RATE * 1000 if self._tracker.found else 0.0
+
+    @property
+    def drift_ppm(self) -> float:
+        """by which the microphone's clock is slower than the speaker's"""
+        return self._tracker.drift * 1e6
+
+    def clean(self, frame: Frame) -> Cleaned:
+        """Take our own voice out of a frame."""
+        at = self._place(frame)
+        self._recent = np.concatenate([self._recent[FRAME:], frame.samples])
+        self._tracker.advance(FRAME)
+        self._count += 1
+        played = self._read(at, self._tracker.delay)
+        self._quiet = 0 if played.any() else self._quiet + FRAME
+        if self._quiet > TAIL * RATE:
+            return Cleaned(frame.samples, frame.samples, 0.0, playing=False, aligned=False)
+        if self._count % COMPARE_EVERY == 0:
+            self._compare(at + FRAME)
+        early = played if self._jumps == 0.0 else self._read(at, self._tracker.delay - self._jumps)
+        sure = self._suppressor.clean(frame.samples, early)
+        if not self._tracker.found:
+            return Cleaned(frame.samples, sure, 0.0, playing=True, aligned=False)
+        speech = self._filter.clean(frame.samples, played)
+        excess = self._residual.excess(speech, frame.samples - speech)
+        return Cleaned(speech, sure, excess, playing=True, aligned=True)
+
+    def _place(self, frame: Frame) -> int:
+        """The frame's place by counting, which does not jitter, as long as its time agrees."""
+        told = round(frame.at * RATE)
+        at = self._next if self._next is not None else told
+        if abs(at - told) > SLIP:
+            at = told
+        self._next = at + FRAME
+        return at
+
+    def _read(self, at: int, delay: float) -> Samples:
+        return self._reference.between(at - delay, 1 - self._tracker.drift, FRAME)
+
+    def _compare(self, end: int) -> None:
+        before = self._tracker.delay
+        begin = end - self._tracker.lead()
+        place = self._tracker.compare(self._recent, self._reference.read(begin, FFT))
+        if place is not None and place.moved:
+            self._jumps += place.delay - before
+            self._filter = LinearFilter()
+            self._residual.forget()
