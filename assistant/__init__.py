@@ -2,7 +2,7 @@
 
 import os
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 # Two OpenMP pools that spin against each other on few cores collapse (10 -> 0.5 tokens/s measured).
 # These are read when the OpenMP library is loaded, so they stand before every engine import.

@@ -196,3 +196,21 @@ def bench_endpoint(options: Options, folder: Path) -> None:
     from assistant.bench.endpoint import run
 
     run(folder, options.config, options.emit, as_json=options.json)
+
+
+@bench.command("echo")
+@click.argument("folder", required=False, type=click.Path(path_type=Path), metavar="[DIR]")
+@click.option("--minutes", default=30, show_default=True, type=click.IntRange(1, 600))
+@click.option("--people", type=click.IntRange(1), help="So many recordings of DIR at each level.")
+@click.pass_obj
+def bench_echo(options: Options, folder: Path | None, minutes: int, people: int | None) -> int:
+    """Interruptions on open speakers.
+
+    Our own voice as echo in rooms made by the bench, alone and with the recordings of
+    DIR/manifest.jsonl speaking over it: does it stop for a person, and never for itself?"""
+    from assistant.bench.echo import report
+
+    return report(
+        options.config, folder, options.emit, minutes=minutes, people_each=people,
+        as_json=options.json,
+    )  # fmt: skip

@@ -17,7 +17,7 @@ The table (rows: the words; columns: smart-turn's probability that the person ha
     not judged                  default       default   longer     default
 
 With the defaults: short 250, brief 425, default 600, longer 1050, long 1500 ms. A sound alone never
-closes early: at a third of the pauses inside read sentences the network is sure of an end.
+closes early: at a fifth of the pauses inside sentences the network is sure of an end.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from assistant.config import EndpointConfig
 from assistant.mind.finished import Finish
 
 SOUND_DONE = 0.9
-"""smart-turn's probability from which the melody says: finished. Of 45 whole commands and questions
-36 are above it, of 12 pauses made inside words none."""
+"""smart-turn's probability from which the melody says: finished. At 49 of 60 ends of commands it is
+above, at 8 of 38 pauses inside English sentences, and at 1 of 5 inside words."""
 SOUND_GOES_ON = 0.5
 CLEAR = 0.7
 """mean token probability from which the form of a text is believed: words that were cut are heard

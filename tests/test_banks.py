@@ -285,8 +285,9 @@ def test_v3_a_guest_who_says_who_they_are_keeps_what_was_said(banks: Banks) -> N
     put = {"key": "said", "value": "before"}
     store.submit(lambda db: db.table("meta").insert(put))
     ticket = store.rebind("Alex", told_then(store, "alex"))
-    store.submit(lambda db: db.table("meta").insert({"key": "more", "value": "after"}))
+    more = store.submit(lambda db: db.table("meta").insert({"key": "more", "value": "after"}))
     ticket.result()
+    more.result()
     assert store.bank == "alex"
     with closing(store.reader()) as db:
         assert [row["value"] for row in db.query("SELECT value FROM meta ORDER BY rowid")] == [

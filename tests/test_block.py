@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -134,7 +135,7 @@ def _state(*notes: str) -> State:
     return State(facts={note: Fact(note, note, "en", 1) for note in notes})
 
 
-def _notes(**lines: tuple[str, ...]) -> str:
+def _notes(**lines: Any) -> str:
     messages = reply_messages(
         _state("The user has a dog."), [Exchange("Hi", "Hello.")], "x", "en", **lines
     )
@@ -166,6 +167,7 @@ def test_what_is_remembered_is_never_denied(question: str, language: str, line: 
     denied = ("You have not told me that", "你还没有告诉我")
     without = reply_messages(State(), [], question, language)[-1]["content"]
     assert any(text in without for text in denied)
-    for lines in ({"memory": (line,)}, {"moment": (line,)}):
+    for name in ("memory", "moment"):
+        lines: dict[str, Any] = {name: (line,)}
         last = reply_messages(State(), [], question, language, **lines)[-1]["content"]
         assert not any(text in last for text in denied)

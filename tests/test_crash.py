@@ -27,8 +27,8 @@ def test_c3_v4_killed_hundreds_of_times_nothing_answered_is_lost_or_doubled(tmp_
     answered: list[tuple[str, int, int]] = []
     first = 0
     for _ in range(KILLS):
-        turns, share = chance.randint(1, MOST_TURNS), chance.uniform(0, 1.5)
-        answered += kill_once(tmp_path, first, turns, share)
+        count, share = chance.randint(1, MOST_TURNS), chance.uniform(0, 1.5)
+        answered += kill_once(tmp_path, first, count, share)
         first = max((number for *_, number in answered), default=first) + 2
         with closing(Banks(tmp_path, "file").read("crash").conn) as db:
             assert db.execute("pragma quick_check").fetchone()[0] == "ok"
@@ -38,8 +38,8 @@ def test_c3_v4_killed_hundreds_of_times_nothing_answered_is_lost_or_doubled(tmp_
         last.mind.scribe.end()
     with closing(Banks(tmp_path, "file").read("crash").conn) as db:
         turns = {
-            (session, turn): text
-            for session, turn, text in db.execute("select session, turn, user_text from turns")
+            (session, number): text
+            for session, number, text in db.execute("select session, turn, user_text from turns")
         }
         facts = Counter(
             text for (text,) in db.execute("select text from facts where ended is null")

@@ -61,6 +61,7 @@ def test_v1_nobody_stops_there_in_chinese(text: str) -> None:
 
 FORMS = [
     ("Turn it off.", "form"),
+    ("Book room number 302.", "form"),
     ("Cancel timer", "form"),
     ("Can you please turn off all of the lights in the office?", "form"),
     ("Who is it for?", "form"),

@@ -359,7 +359,7 @@ def test_the_real_catalog_adds_up() -> None:
             assert len(parts) > 1 or parts[0].sha256 == file.sha256
     for name in ("default", "small"):
         kinds = sorted(weight.kind for weight in catalog if name in weight.sets)
-        assert kinds == ["asr", "llm", "tts", "vad"]
+        assert kinds == ["asr", "emb", "emb", "llm", "tts", "vad", "vad"]
     settings = config.Config()
     names = {name for weight in catalog for name in (weight.name, weight.files[0].path)}
     assert {settings.asr.model, settings.llm.model, settings.tts.en, settings.vad.model} <= names

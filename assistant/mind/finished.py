@@ -35,6 +35,8 @@ _LEAST = {"en": 3, "zh": 4}
 """words, or Chinese characters, of a sentence"""
 _LISTED = 3
 """things after one another that are a list"""
+_BESIDE = 60
+"""characters beside a value, at most"""
 _YES_NO = Slot("confirm", "flag")
 
 By = Literal["flow", "form", "wish", "mark", ""]
@@ -194,9 +196,10 @@ def _too_short(said: Said, slot: Slot) -> Finish | None:
 def _beside(part: str, language: str) -> bool:
     """Only fillers, and what is counted, stand beside the value."""
     counted = "|".join(prompts("slots")[language]["counted"])
-    gap = "" if language == "zh" else " ?"
+    gap = "" if language == "zh" else "(?: |$)"
     plain = said_of(part, language).plain
-    return re.fullmatch(rf"(?:(?:{any_of('beside', language)}|{counted}){gap})*", plain) is not None
+    some = rf"(?:(?:{any_of('beside', language)}|{counted}){gap})*"
+    return len(plain) <= _BESIDE and re.fullmatch(some, plain) is not None
 
 
 def _form(said: Said) -> Finish:

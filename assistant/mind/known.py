@@ -22,6 +22,7 @@ _OWN_ASPECT = {
     "en": re.compile(_FRAME["own_aspect"], re.I),
     "zh": re.compile(_FRAME["own_aspect_zh"]),
 }
+_OWN_THING = re.compile(_FRAME["own_thing"], re.I)
 _OWN = re.compile(_FRAME["own"], re.I)
 _EMPTY = frozenset(stems(_FRAME["empty"]))
 _NAME = re.compile(r"(?<=[a-z'’] )[A-Z][a-z]+")
@@ -133,6 +134,9 @@ def _thing_unknown(question: str, language: str, lines: Sequence[str]) -> bool:
     else:
         match = _MINE["en"].search(question)
         words = set(stems(match["what"])) - _EMPTY if match else set()
+        if not words and _OWN_THING.search(question):  # "what am I allergic to?"
+            named = {word for one in _asked(question, "thing") for word in one.words}
+            words = set(stems(question)) & named
         asked = [one for one in _CONCEPTS if one.words & words]
         # A word that no concept knows cannot be looked for in the other language.
         mine = bool(words) and (bool(asked) or not any(is_cjk(line) for line in lines))

@@ -59,10 +59,13 @@ def _cancels_done(view: View) -> bool:
     last = view.dialogue.done[-1] if view.dialogue.done else None
     if last is None or not last.write:
         return False
-    just_done = view.dialogue.trail[-1:] and view.dialogue.trail[-1].startswith(
-        f"T{view.turn - 1}:"
-    )
-    return bool(last.inverse and just_done) or not any(backed(view, one) for one in matches(view))
+    asks_for = any(backed(view, one) for one in matches(view))
+    return bool(last.inverse and _just_done(view)) or not asks_for
+
+
+def _just_done(view: View) -> bool:
+    """The turn before this one carried something out."""
+    return any(one.startswith(f"T{view.turn - 1}:") for one in view.dialogue.trail[-1:])
 
 
 def undo_done(view: View) -> Decision | None:
@@ -70,6 +73,8 @@ def undo_done(view: View) -> Decision | None:
     done = next((one for one in reversed(view.dialogue.done) if one.write), None)
     if done is None or not view.fresh(done.task):
         return None
+    if done.inverse is None and not _just_done(view):
+        return None  # something told since may be meant
     act = "undone" if done.inverse is not None else "cannot_undo"
     why = (f"undo {done.task.name}",)
     slots = done.task.slots

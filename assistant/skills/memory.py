@@ -5,6 +5,7 @@ Knows nothing of databases: the bank is handed in by whoever carries an action o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
@@ -14,6 +15,9 @@ from assistant.skills.registry import Outcome, action
 
 MOST_SAID = 8
 """things that are told at once; more are counted"""
+
+
+_FULL_WIDTH = re.compile("(?<=[。！？]) ")
 
 
 class Remembered(Protocol):
@@ -38,7 +42,7 @@ def show(memory: Remembered, slots: Mapping[str, str], now: datetime) -> Outcome
     every = memory.told(now)
     if not every:
         return Outcome("none")
-    told = " ".join(told_to_you(line) for line in every[:MOST_SAID])
+    told = _FULL_WIDTH.sub("", " ".join(told_to_you(line) for line in every[:MOST_SAID]))
     more = len(every) - MOST_SAID
     return Outcome("ok", {"told": told, "more": str(more) if more > 0 else ""})
 
