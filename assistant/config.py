@@ -77,7 +77,7 @@ class MindConfig:
     max_facts: int = 8
     max_pending: int = 5
     max_steps: int = 12
-    max_summary_chars: int = 1200
+    max_summary_chars: int = 600
     notes_tokens: int = 60
 
 
@@ -96,7 +96,7 @@ class MemoryConfig:
     recall: bool = True
     retain: bool = True
     budget: str = "mid"
-    block_tokens: int = 320
+    block_tokens: int = 160
     session_hours: float = 12.0
     idle_minutes: float = 10.0
     turns_days: float = 180.0

@@ -256,6 +256,7 @@ class Turns:
             heard.language,
             block.profile,
             block.moment,
+            notes=block.notes,
             today=self._now().date(),
         )
         pieces = self._pieces(messages, cancel, raw)

@@ -225,6 +225,7 @@ class Scribe:
             "en",
             block.profile,
             block.moment,
+            notes=block.notes,
             today=today,
         )
         self._replies.prepare(messages, self._ending)

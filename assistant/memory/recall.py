@@ -15,7 +15,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache
 
@@ -24,7 +24,7 @@ from assistant.memory.shelf import Shelf
 from assistant.memory.staged import Seen, Staged, Trace
 from assistant.memory.tokens import language_of
 from assistant.memory.topics import refers, strong
-from assistant.mind.block import TURN, Block, Budget, Line, Sayable, compose
+from assistant.mind.block import TURN, Block, Budget, Line, Sayable, compose, estimate
 from assistant.mind.known import relevant
 from assistant.mind.memories import Memory
 from assistant.mind.prompt import note_lines
@@ -36,6 +36,8 @@ log = logging.getLogger(__name__)
 
 FACT = "fact:"
 """begins the id of a memory's row"""
+STATE_SHARE = 0.5
+"""of the tokens, for what this conversation's own state tells; memory has the rest"""
 LAG = 1
 """turns after the one it was searched for in which something staged may be used"""
 LIKELY = -4.0
@@ -95,12 +97,15 @@ class Recaller:
 
         A read from memory in the process: no disk, no engine, no lock.
         """
-        budget = Budget.of(self._level, self._tokens, len(self._shelf))
+        notes = note_lines(known, today, int(self._tokens * STATE_SHARE))
+        room = self._tokens - sum(map(estimate, notes))
+        budget = Budget.of(self._level, room, len(self._shelf))
         profile = self._shelf.profile(budget.profile, today.isoformat())
         staged, reason = self._fitting(session, turn, text)
         lines = (*self.opening, *(staged.lines if staged else ()))
         found = self._shelf.find(text, language, budget.found) if _asks(text) else []
-        block = compose(profile, lines, found, note_lines(known, today), budget, today)
+        block = compose(profile, lines, found, notes, budget, today)
+        block = replace(block, notes=tuple(notes))
         if not text:  # nobody waits yet: what the turn compares word by word is taken apart now
             relevant(language, block.lines)
         dropped = block.dropped if not reason else (("staged", reason), *block.dropped)

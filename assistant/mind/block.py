@@ -21,8 +21,8 @@ LEVELS = {"low": (6, 3, 1), "mid": (12, 6, 2), "high": (24, 12, 4)}
 """lines in all; of the profile when a bank holds more than the budget; found by the last words"""
 PROFILE_SHARE = 0.5
 """of the tokens, when a bank holds more than the budget"""
-PREPARED_SHARE = 0.85
-"""of the tokens, for all but what the last words have called up"""
+FOUND_TOKENS = 24
+"""kept free for each line that the last words may call up: it is what was asked for"""
 LETTERS = 4
 """of a token; on 2056 lines of talk the estimate is a third too high, twice it is 1 too low"""
 REMEMBERED = 4096
@@ -94,6 +94,8 @@ class Block:
     """the first so many are the profile"""
     dropped: tuple[tuple[str, str], ...] = ()
     """id and reason of what was left out: twice, known, budget"""
+    notes: tuple[str, ...] | None = None
+    """the lines of the state that stand beside them; None: all"""
 
     @property
     def profile(self) -> tuple[str, ...]:
@@ -177,7 +179,8 @@ def compose(
     steady = len(writer)
     whole = budget.profile >= budget.lines
     room = budget.lines if whole else budget.lines - budget.found
-    writer.add(staged, room, int(budget.tokens * PREPARED_SHARE))
+    free = min(budget.found * FOUND_TOKENS, budget.tokens // 2)
+    writer.add(staged, room, budget.tokens - free)
     room = min(budget.lines, len(writer) + budget.found)
     writer.add(found, room, budget.tokens)
     return writer.block(steady)

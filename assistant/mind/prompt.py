@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from assistant.mind.address import to_you
+from assistant.mind.block import estimate
 from assistant.mind.days import absolute, relative
 from assistant.mind.known import relevant, unknown
 from assistant.mind.notes import stated
@@ -43,15 +44,18 @@ def reply_messages(
     memory: Sequence[str] = (),
     moment: Sequence[str] = (),
     *,
+    notes: Sequence[str] | None = None,
     today: date | None = None,
 ) -> list[Message]:
     """The prompt of a spoken reply (M4). `language` is that of the new words.
 
     `memory` and `moment` are lines of long-term memory, part of the one message of notes (C6):
     before those of the state the profile, after them what comes and goes with the topic.
+    `notes`: lines of the state, when not all of them are to stand there (`note_lines`).
     `today`: what was said about "tomorrow" on another day is said as it is true now.
     """
-    lines = [*memory, *note_lines(state, today), *moment]
+    own = note_lines(state, today) if notes is None else notes
+    lines = [*memory, *own, *moment]
     messages = opening()
     for exchange in recent:
         if not _denial(exchange.reply):
@@ -144,13 +148,39 @@ def _denial(reply: str) -> bool:
     return any(text[kind] in reply for text in texts for kind in ("denial", "refusal"))
 
 
-def note_lines(state: State, today: date | None = None) -> Iterator[str]:
-    """All that is known, as sentences: lasting ones, the summary, then facts."""
+def note_lines(state: State, today: date | None = None, tokens: int | None = None) -> list[str]:
+    """All that is known, as sentences: lasting ones, the summary, facts, the task.
+
+    `tokens`: about so many at most; of facts and lasting ones the newest stay. What is left out
+    is in long-term memory.
+    """
+    lasting = [_as_of(fact, today) for fact in state.preference.values()]
+    facts = [_as_of(fact, today) for fact in state.facts.values()]
+    summary = [_now(state.history_summary, today) if today else state.history_summary]
+    task = list(_task_lines(state))
+    if tokens is None:
+        return [*lasting, *filter(None, summary), *facts, *task]
+    room = tokens - sum(map(estimate, task))
+    facts, room = _newest(facts, room // 2, room)
+    lasting, room = _newest(lasting, room, room)
+    sentences = re.findall(r"[^.!?。！？]+(?:[.!?。！？]+\s*|$)", summary[0])
+    kept, _ = _newest([one.strip() for one in sentences], room, room)
+    return [*lasting, *filter(None, [" ".join(kept)]), *facts, *task]
+
+
+def _newest(lines: Sequence[str], share: int, room: int) -> tuple[list[str], int]:
+    """The last lines that fit into a share of the room, and the room that is left."""
+    kept: list[str] = []
+    for line in reversed(lines):
+        share -= estimate(line)
+        if share < 0:
+            break
+        kept.insert(0, line)
+    return kept, room - sum(map(estimate, kept))
+
+
+def _task_lines(state: State) -> Iterator[str]:
     texts = prompts("en")["reply"]
-    yield from (_as_of(fact, today) for fact in state.preference.values())
-    if state.history_summary:
-        yield _now(state.history_summary, today) if today else state.history_summary
-    yield from (_as_of(fact, today) for fact in state.facts.values())
     if state.task:
         yield texts["task"].format(task=state.task)
     if state.steps:
