@@ -30,6 +30,8 @@ EITHER = 0.3
 """the same on the mean of both sounds, when the level speaks for a person as well"""
 LOUD_DB = 6.0
 """that much louder than the rest of our echo cannot be our echo"""
+LEFT = 0.2
+"""probability on the sound that keeps all speech, below which there is none to suppress"""
 DOUBTFUL_DB, DOUBTFUL = 2.0, 0.6
 """speech that is hardly louder than the rest of our echo, or of unknown level, counts less"""
 RELEASE = 24
@@ -71,7 +73,7 @@ def weight(evidence: Evidence) -> float:
     mean = (evidence.sure + evidence.speech) / 2
     if known and evidence.excess_db > LOUD_DB and mean > EITHER:
         return 1.0
-    if evidence.sure <= SPEECH:
+    if evidence.sure <= SPEECH or (known and evidence.speech <= LEFT):
         return 0.0
     return 1.0 if known and evidence.excess_db > DOUBTFUL_DB else DOUBTFUL
 

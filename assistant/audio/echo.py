@@ -77,14 +77,17 @@ class EchoCanceller:
         self._recent = np.concatenate([self._recent[FRAME:], frame.samples])
         self._tracker.advance(FRAME)
         self._count += 1
+        if not self._reference.end:  # nothing was ever played
+            return Cleaned(frame.samples, frame.samples, 0.0, playing=False, aligned=False)
         played = self._read(at, self._tracker.delay)
-        self._quiet = 0 if played.any() else self._quiet + FRAME
+        early = played if self._jumps == 0.0 else self._read(at, self._tracker.delay - self._jumps)
+        # without a break, for it would let through the first sounds after one
+        sure = self._suppressor.clean(frame.samples, early)
+        self._quiet = 0 if played.any() or early.any() else self._quiet + FRAME
         if self._quiet > TAIL * RATE:
             return Cleaned(frame.samples, frame.samples, 0.0, playing=False, aligned=False)
         if self._count % COMPARE_EVERY == 0:
             self._compare(at + FRAME)
-        early = played if self._jumps == 0.0 else self._read(at, self._tracker.delay - self._jumps)
-        sure = self._suppressor.clean(frame.samples, early)
         if not self._tracker.found:
             return Cleaned(frame.samples, sure, 0.0, playing=True, aligned=False)
         speech = self._filter.clean(frame.samples, played)

@@ -214,7 +214,9 @@ class _Measure:
         """Seconds that the turn took, and of them the thread's own."""
         began, busy = time.perf_counter(), time.thread_time()
         block = recaller.for_turn("now", turn, words, language, self._state, TODAY)
-        reply_messages(self._state, (), words, language, block.profile, block.moment)
+        reply_messages(
+            self._state, (), words, language, block.profile, block.moment, notes=block.notes
+        )
         return time.perf_counter() - began, time.thread_time() - busy
 
     def _read_by(self, asked: list[tuple[str, str]]) -> dict[str, int] | None:

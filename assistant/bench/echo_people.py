@@ -1,4 +1,4 @@
-"""Recordings that the echo benchmark mixes in: people who interrupt, and echo as it was recorded."""
+"""Recordings for the echo benchmark: people who interrupt, and echo as it was recorded."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def _speech(rng: np.random.Generator, replies: Sequence[Audio], length: int) -> 
     out = np.zeros(length, np.float32)
     at = round(0.5 * RATE)
     while at < length:
-        reply = replies[rng.integers(len(replies))]
+        reply = replies[int(rng.integers(len(replies)))]
         samples = soxr.resample(reply.samples, reply.rate, RATE)[: length - at]
         out[at : at + len(samples)] = samples
         at += len(samples) + round(rng.uniform(*GAP) * RATE)

@@ -27,6 +27,7 @@ from assistant.memory.fact_rows import (
     stronger,
 )
 from assistant.memory.rows import Rows
+from assistant.memory.succession import outlived, renamed
 from assistant.mind.days import day_of
 from assistant.mind.described import describe, language_of
 from assistant.mind.memories import Memory
@@ -64,6 +65,8 @@ class Op:
     """as it is stored now; for "nothing" the one that said it already"""
     before: Memory | None = None
     """update: the same row as it was; supersede: the one that ended, as it is now"""
+    also: tuple[Op, ...] = ()
+    """what else was changed: others that ended, others that had a wrong name in them"""
 
 
 def touch(ids: Iterable[str], now: float) -> Callable[[Database], None]:
@@ -74,7 +77,7 @@ def touch(ids: Iterable[str], now: float) -> Callable[[Database], None]:
         for id in wanted:
             memory = get(id)(db)
             if memory is not None and memory.ended is None:
-                _write(db, stronger(memory, now))
+                _write(db, replace(stronger(memory, now), version=memory.version + 1))
 
     return work
 
@@ -88,7 +91,7 @@ def remember(memories: Sequence[Memory], now: float) -> Callable[[Database], lis
 
     def work(db: Database) -> list[Op]:
         rows = Rows(db)
-        return [_place(db, rows, _prepared(memory, now), now) for memory in memories]
+        return [_taken_in(db, rows, _prepared(memory, now), now) for memory in memories]
 
     return work
 
@@ -97,6 +100,41 @@ def _prepared(memory: Memory, now: float) -> Memory:
     said = memory.said or now
     ready = replace(memory, said=said, learned=memory.learned or said, version=1)
     return replace(ready, id=ready.id or uuid.uuid4().hex[:ID_DIGITS], norm=norm(ready))
+
+
+def _taken_in(db: Database, rows: Rows, new: Memory, now: float) -> Op:
+    """In its place, with all that it changes beside its rival."""
+    op = _place(db, rows, new, now)
+    if op.kind == "nothing" and not _newly(op):
+        return op
+    placed = op.memory
+    also = [
+        Op("supersede", placed, _end(db, rows, old, placed, now))
+        for old in outlived(db, placed)
+        if not _earlier(placed, old)
+    ]
+    also += [_rename(db, rows, old, right, now) for old, right in renamed(db, placed)]
+    if also and op.kind == "add" and also[0].kind == "supersede":
+        return replace(op, kind="supersede", before=also[0].before, also=tuple(also[1:]))
+    return replace(op, also=tuple(also))
+
+
+def _newly(op: Op) -> bool:
+    """Said once more: what it ends may have been said again meanwhile."""
+    return op.before is not None
+
+
+def _rename(db: Database, rows: Rows, old: Memory, right: Memory, now: float) -> Op:
+    """The fact with the right name; where that is known already the wrong one ends."""
+    same = next(
+        db.query("select * from facts where norm = ? and ended is null", [right.norm]), None
+    )
+    if same is not None and same["id"] != old.id:
+        return Op("supersede", memory_of(same), _end(db, rows, old, memory_of(same), now))
+    _record(db, "update", old, now)
+    _write(db, right)
+    rows.write(search_row(right))
+    return Op("update", right, old)
 
 
 def _place(db: Database, rows: Rows, new: Memory, now: float) -> Op:
@@ -160,6 +198,7 @@ def _repeat(db: Database, old: Memory, new: Memory) -> Op:
         turn=new.turn if new.session else old.turn,
         importance=max(old.importance, new.importance),
         day=max(old.day, new.day),
+        version=old.version + 1,
     )
     _write(db, again)
     return Op("nothing", again, old)
@@ -206,6 +245,12 @@ def _update(db: Database, rows: Rows, old: Memory, new: Memory, now: float) -> O
 
 def _supersede(db: Database, rows: Rows, old: Memory, new: Memory, now: float) -> Op:
     """The old one was true until now; it stays, with its end."""
+    ended = _end(db, rows, old, new, now)
+    added = _add(db, rows, new)
+    return Op("supersede", added.memory, ended)
+
+
+def _end(db: Database, rows: Rows, old: Memory, new: Memory, now: float) -> Memory:
     ended = replace(
         old,
         ended=now,
@@ -216,8 +261,7 @@ def _supersede(db: Database, rows: Rows, old: Memory, new: Memory, now: float) -
     _record(db, "supersede", old, now)
     _write(db, ended)
     rows.hide([f"fact:{old.id}"], True)
-    added = _add(db, rows, new)
-    return Op("supersede", added.memory, ended)
+    return ended
 
 
 def _history(db: Database, rows: Rows, new: Memory, winner: Memory) -> Op:

@@ -32,10 +32,12 @@ STEP = 8
 """memories that are put at a time, less than 1 ms, before others may run"""
 PAUSE = 1e-4
 """Seconds: a thread that only yields takes the interpreter again before a reader has woken up."""
-SCANNED = 4000
+SCANNED = 2500
 """postings that one question adds up at most"""
 TERMS = 8
 """of a question, the rarest ones: common words add little"""
+COMMON = 3
+"""commoner words that decide among what was found"""
 COMPARED = 128
 """memories found so far, the newest of equals, among which a commoner word decides"""
 CANDIDATES = 32
@@ -191,7 +193,7 @@ class Shelf:
         every = np.concatenate([numbers for _, numbers in taken])
         best = best_of(every, scores[every], COMPARED)
         values = scores[best]
-        for weight, posting in asked[len(taken) :]:
+        for weight, posting in asked[len(taken) :][:COMMON]:
             # A commoner word finds nothing new, but it tells apart what was found.
             values[among(best, posting)] += weight
         near = best_of(np.arange(len(best)), values, CANDIDATES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _VERBS = {"is": "are", "was": "were", "has": "have", "does": "do", "goes": "go"}
 _USER_VERB = re.compile(
@@ -21,6 +22,7 @@ _OF_YOU = re.compile(r"\byour?\b", re.I)
 _PLAIN = ("used", "can", "could", "will", "would", "should", "might", "must", "may")
 
 
+@lru_cache(1024)
 def to_you(text: str) -> str:
     """Second person for all sentences of a text, in English and Chinese."""
     # "You are called Alex" makes a small model answer "I am Alex" to "Who are you?".

@@ -50,7 +50,13 @@ def amended(text: str, state: State, turn: int) -> dict[str, Fact]:
     about = set(content(_CUE.sub(" ", _without(text, new))))
     if not new or not (about or corrects):
         return {}
-    for key, fact in sorted(state.facts.items(), key=lambda item: -item[1].turn):
+    lately = {
+        key: fact for key, fact in state.preference.items() if corrects and fact.turn >= turn - 2
+    }
+    for key, fact in (
+        *sorted(state.facts.items(), key=lambda item: -item[1].turn),
+        *sorted(lately.items(), key=lambda item: -item[1].turn),
+    ):
         if not about <= set(content(fact.note)) | _EMPTY:
             continue
         note = fact.note
@@ -60,6 +66,21 @@ def amended(text: str, state: State, turn: int) -> dict[str, Fact]:
             said = " ".join(value.text for value in values(note))
             return {key: replace(fact, note=note, value=said or fact.value, turn=turn)}
     return {}
+
+
+def contrast(said: str) -> tuple[str, str] | None:
+    """(right, wrong) of "it's Anna, not Hannah"; None where nothing is set against another."""
+    for pattern in _NOT:
+        match = pattern.search(said.strip(" .!。"))
+        if match:
+            return match["new"].strip(), match["old"].strip()
+    return None
+
+
+def contrasted(said: str) -> str:
+    """The very words of it, a span of what was said; "" for none."""
+    found = (pattern.search(said.strip(" .!。")) for pattern in _NOT)
+    return next((match.group() for match in found if match), "")
 
 
 def _without(text: str, found: list[Value]) -> str:

@@ -62,6 +62,10 @@ _GET = re.compile(r"^(?:get|find) (?:me|us) ", re.I)
 _QUESTION = re.compile(rf"^{_any('questions')}\b", re.I)
 _USER = re.compile(r"^(?:i|i'm|i've|i'd|i'll|im|we|we're|we've|we'd|we'll)\b", re.I)
 _NAME = r"(?-i:[A-Z])[\w'-]+"
+_BOTH = re.compile(
+    rf"^(?P<who>{_NAME}|my [\w-]+(?: {_NAME})?) and i (?P<rest>(?!(?:am|was)\b).+)$", re.I
+)
+""" "Max and I broke up": the user is named first, the verb stays as it is."""
 _ABOUT = re.compile(
     rf"^(?P<np>(?:my|our|the|his|her|their|its) (?:[\w'-]+ ){{1,6}}?|{_NAME} (?:{_NAME} )?)"
     rf"(?:\w+ly |also |still |now )?{_AUX}\b",
@@ -182,7 +186,7 @@ def _joined(parts: list[str]) -> Iterator[str]:
     for part in parts:
         glue = " " if _TIME.fullmatch(waiting.strip(" ,")) else " and "
         whole = f"{waiting}{glue}{part}" if waiting else part
-        alone = re.fullmatch(r"(?i:my|our) [a-z]+(?: [A-Z]\w+)?", whole.strip())
+        alone = re.fullmatch(r"(?i:my|our) [a-z]+(?: [A-Z]\w+)?|[A-Z]\w+", whole.strip(" ,"))
         waiting = whole if alone or _TIME.fullmatch(whole.strip(" ,")) else ""
         if not waiting:
             yield whole
@@ -229,7 +233,7 @@ def _request(part: str) -> Clause | None:
 
 def _subject(part: str, about: str) -> str:
     """ "user", the words it is about, or "" when this is no statement."""
-    if _USER.match(part):
+    if _USER.match(part) or _BOTH.match(part):
         return "user"
     pronoun = _PRONOUN.match(part)
     if pronoun and (about or pronoun.group().lower() not in ("it", "its")):
@@ -281,7 +285,10 @@ def _outside(part: str, about: str) -> str:
         part = re.sub(r"^(?:his|her|their|its)(?= )", f"{about}'s", part, flags=re.I)
         if part.lower().startswith(about.lower()):
             part = re.sub(r"'re\b", " are", part, count=1)
-    if _USER.match(part):
+    both = _BOTH.match(part)
+    if both:
+        part = f"the user and {both['who']} {both['rest']}"
+    elif _USER.match(part):
         part = _third_person(part)
     note = _swap(part).strip()
     return note[:1].upper() + note[1:] + "."
@@ -292,6 +299,8 @@ def _third_person(part: str) -> str:
     words = _expand(part).split(" ")
     result = ["the user"]
     rest = words[1:]
+    if [word.lower() for word in rest[:2]] == ["no", "longer"]:
+        result, rest = [*result, *rest[:2]], rest[2:]
     while (
         rest
         and _ADVERB.match(rest[0].lower())

@@ -60,7 +60,7 @@ def reply_messages(
     for exchange in recent:
         if not _denial(exchange.reply):
             messages += _turn(exchange.user, exchange.reply)
-    messages.append(_notes(to_you("\n".join(lines))))
+    messages.append(_notes("\n".join(map(to_you, lines))))
     messages.append({"role": "user", "content": _last(lines, recent, user_text, language)})
     return messages
 
