@@ -94,6 +94,7 @@ class Turns:
         text = self._without_secrets(heard.text, again=again)
         if _NO_WORDS.match(text) and self._last is not None:  # "B105" is said in any language
             heard = replace(heard, language=self._last[0].language)
+        secret = text != heard.text and "?" not in text and "？" not in text
         heard = replace(heard, text=text)
         if self._bank is not None and not again:
             self._bank.turn_begins()
@@ -118,6 +119,9 @@ class Turns:
             if handled.replies:
                 return self._by_rule(turn, handled, heard, cancel)
             self._keep_tasks(turn, handled, heard)
+            if secret:  # a small model only refuses to talk of it
+                handled = replace(handled, replies=(words("secret", heard.language),))
+                return self._by_rule(turn, handled, heard, cancel)
         return self._by_model(turn, heard, cancel, again=again)
 
     def _without_secrets(self, text: str, *, again: bool) -> str:

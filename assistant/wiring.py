@@ -82,6 +82,7 @@ class Mind:
     turns: Turns
     loop: Loop
     bank: Bank
+    keeper: Keeper
 
 
 @dataclass(slots=True)
@@ -183,7 +184,7 @@ def build_mind(
     engines.users += workers
     engines.closers.callback(scribe.end)
     engines.closers.callback(keeper.end)
-    return Mind(home.conversation, scribe, turns, loop, bank)
+    return Mind(home.conversation, scribe, turns, loop, bank, keeper)
 
 
 @cache

@@ -236,3 +236,16 @@ def test_a_terminal_that_cannot_show_a_letter_is_no_fault(
     assert main(["--data", str(tmp_path), "chat"]) == 0
     screen.flush()
     assert screen.buffer.getvalue() == b"??\n"
+
+
+@pytest.mark.models
+@pytest.mark.usefixtures("weights")
+def test_c8_told_by_voice_known_after_a_restart_and_to_nobody_else(tmp_path: Path) -> None:
+    record = tmp_path / "remember.wav"
+    for _ in range(2):  # one name misheard while it is told cannot be answered
+        done = run("--json", "demo", "--story", "remember", "--record", str(record), offline=True)
+        assert done.returncode in (0, 1), done.stdout + done.stderr
+        *_, summary = json_lines(done.stdout)
+        if summary["answers_right"] >= summary["answers"] - 1:
+            break
+    assert summary["answers_right"] >= summary["answers"] - 1 >= 7

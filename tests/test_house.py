@@ -19,7 +19,7 @@ LEVELS = [
     {"cores", "errors", "sealed", "redact", "wording", "workers", "events", "speakable"},
     {"stages", "config", "clock", "options"},
     {"weights", "chat", "evidence", "expected", "languages"},
-    {"weights_fetch", "audio", "vad", "endpoint", "smart_turn", "llm", "asr", "tts", "mind"},
+    {"weights_fetch", "audio", "vad", "endpoint", "smart_turn", "barge_in", "patience", "llm", "asr", "tts", "mind"},
     {"weights_pull", "snapshots", "flowbook", "flow_source", "flow_train"},
     {"memory", "mouth", "ears", "skills"},
     {"dialogues", "acting"},

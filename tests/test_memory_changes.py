@@ -9,7 +9,6 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-import pytest
 from sqlite_utils import Database
 
 from assistant.config import MindConfig

@@ -19,7 +19,7 @@ from assistant.memory.banks import bank_id
 from assistant.memory.cache import Conversation
 from assistant.memory.fact_rows import memory_of
 from assistant.memory.facts import Op, remember, touch
-from assistant.memory.forget import forget, forget_all, forget_session, take_back
+from assistant.memory.forget import Forgotten, forget, forget_all, forget_session, take_back
 from assistant.memory.recall import Recaller
 from assistant.memory.rows import Row, Rows
 from assistant.memory.shelf import MOST, Shelf
@@ -171,7 +171,14 @@ class Bank:
     def follow(self, ops: Sequence[Op]) -> None:
         """The hot copy follows what was written."""
         self.shelf.drop([op.before.id for op in ops if op.kind == "supersede" and op.before])
-        self.shelf.put([op.memory for op in ops])
+        told = [op.memory for op in ops]
+        conversation = self._conversation
+        gone = {
+            one.id
+            for one in told
+            if one.session == conversation.session and conversation.is_forgotten(one.turn)
+        }
+        self.shelf.put([one for one in told if one.id not in gone])
 
     def stage(self, cancel: Cancel) -> None:
         """Look up what the last turns were about, for the next one."""
@@ -234,7 +241,7 @@ class Bank:
             return False
         ids = [one.id for one in mine if one.turn == turn]
         self._conversation.forget(turn, partial(self._without, turn), self._submit_state)
-        self.store.submit(forget(ids, now, turns=[(session, turn)]))
+        self.store.submit(partial(_forget_turn, session, turn, now))
         self.shelf.drop(ids)
         self.recaller.forget_staged()
         return True
@@ -312,6 +319,13 @@ def _most_important(most: int, start: int = 0) -> Callable[[Database], list[Memo
         return [memory_of(row) for row in db.query(sql, [most, start])]
 
     return work
+
+
+def _forget_turn(session: str, turn: int, now: float, db: Database) -> Forgotten:
+    """Everything a turn told, also what was noted of it a moment ago."""
+    rows = db.execute("select id from facts where session = ? and turn = ?", [session, turn])
+    ids = [one for (one,) in rows.fetchall()]
+    return forget(ids, now, turns=[(session, turn)])(db)
 
 
 def _of_oneself(text: str) -> bool:

@@ -76,6 +76,7 @@ class Conversation:
         """how many steps "undo that" has gone back since the last change"""
         self._entries = []
         self._next = 1
+        self._forgotten: set[int] = set()
 
     def begin(self, session: str, compute: Callable[[State], State], submit: Submit) -> State:
         """Another session, in place: its first state is computed from the newest one.
@@ -131,13 +132,14 @@ class Conversation:
                 for entry in self._entries
             ]
 
-    def swap(self, before: State, after: State, submit: Callable[[], T]) -> T | None:
+    def swap(self, before: State, after: State, submit: Callable[[], T], turn: int = 0) -> T | None:
         """Put `after` in place of `before`, and hand it to the store in the same order.
 
-        None when somebody else was quicker: then `before` is no longer the state (M11).
+        None when somebody else was quicker: then `before` is no longer the state (M11), or the
+        `turn` that it comes from has been forgotten.
         """
         with self._lock:
-            if self._state is not before:
+            if self._state is not before or turn in self._forgotten:
                 return None
             if after is not before:
                 self._state = after
@@ -200,10 +202,15 @@ class Conversation:
         """What was said in a turn is gone: from the window, the queue, the state and its past."""
         with self._lock:
             self._entries = [entry for entry in self._entries if entry.turn != turn]
+            self._forgotten.add(turn)
             self._past, self._back = (), 0
             before, self._state = self._state, compute(self._state)
             self._known = self._guessed()
             submit(before, self._state)
+
+    def is_forgotten(self, turn: int) -> bool:
+        """The person had this turn forgotten: nothing may come of it any more."""
+        return turn in self._forgotten
 
     def noted(self, turn: int) -> None:
         """The state update of a turn is committed (or given up)."""

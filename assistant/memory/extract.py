@@ -148,13 +148,16 @@ class Scribe:
     def _commit(self, job: Job, raw: str) -> None:
         conversation = self._conversation
         for left in reversed(range(TRIES)):
+            if conversation.is_forgotten(job.turn):
+                self._finish(job.turn, conversation.state)
+                return
             before = conversation.state
             update = self._dated(
                 read_notes(raw, job.user_text, job.language, job.turn, before), job.at
             )
             after = merge(before, update, self._limits)
             write = self._write(job, before, update, after)
-            ticket = conversation.swap(before, after, partial(self._store.submit, write))
+            ticket = conversation.swap(before, after, partial(self._store.submit, write), job.turn)
             try:
                 if ticket is not None:
                     self._finish(job.turn, after, self._kept(ticket.result()))
