@@ -207,6 +207,15 @@ def test_v6_a_conversation_left_for_long_is_over_and_its_summary_opens_the_next(
     assert first in stored(tmp_path)
 
 
+def test_v9_what_has_left_the_prompt_is_told_in_a_line(tmp_path: Path) -> None:
+    with house(tmp_path, flows=False) as home:
+        home.say("What is the capital of Japan?", *["How are you?"] * 11)
+        asked = home.mind.conversation.recent()
+        assert all("Japan" not in one.user for one in asked)
+        lines = home.mind.bank.block("Tell me more.", "en").lines
+    assert any("Japan" in line for line in lines), lines
+
+
 def test_c2_recall_and_retention_have_switches(tmp_path: Path) -> None:
     with house(tmp_path) as home:
         home.mind.bank._config = replace(

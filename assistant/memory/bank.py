@@ -33,7 +33,7 @@ from assistant.mind.merge import Update, carried, lasting_note, merge
 from assistant.mind.notes import stated
 from assistant.mind.remember import memories_of
 from assistant.mind.state import State
-from assistant.mind.summing import Summary
+from assistant.mind.summing import Said, Summary, rolled
 from assistant.stages import Cancel, Clock
 from assistant.workers import Ticket
 
@@ -187,6 +187,10 @@ class Bank:
         said = [one.user for one in self._conversation.recent()][-LAST_TURNS:]
         turn = self._conversation.next_turn - 1
         self.recaller.stage(self._conversation.session, turn, said, cancel)
+        earlier = rolled(
+            [Said(n, e.user, e.reply, code) for n, e, code in self._conversation.left()]
+        )
+        self.recaller.earlier = (Line(f"{SUMMARY}now", earlier),) if earlier else ()
 
     def reload(self) -> None:
         """Memories were merged, ended or revived behind our back: read them anew."""

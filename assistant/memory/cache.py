@@ -20,6 +20,8 @@ T = TypeVar("T")
 Submit = Callable[[State, State], object]
 MAX_PAST = 32
 """earlier states at hand for "undo that" (M10)"""
+MAX_LEFT = 24
+"""turns beyond the window whose topics are still told (V9)"""
 SLACK = 4
 """The window shrinks by so many turns at once: the evaluated prompt prefix lasts longer."""
 
@@ -77,6 +79,8 @@ class Conversation:
         self._entries = []
         self._next = 1
         self._forgotten: set[int] = set()
+        self._left: tuple[_Entry, ...] = ()
+        """turns that no longer stand in the window"""
 
     def begin(self, session: str, compute: Callable[[State], State], submit: Submit) -> State:
         """Another session, in place: its first state is computed from the newest one.
@@ -110,6 +114,11 @@ class Conversation:
         """The turns that stand word for word in the prompt, oldest first."""
         with self._lock:
             return [entry.exchange for entry in self._entries]
+
+    def left(self) -> list[tuple[int, Exchange, str]]:
+        """(turn, exchange, language) of what has left the window, oldest first; bounded."""
+        with self._lock:
+            return [(entry.turn, entry.exchange, entry.language) for entry in self._left]
 
     def answered(
         self, turn: int, exchange: Exchange, language: str, at: float = 0.0, *, queued: bool
@@ -202,6 +211,7 @@ class Conversation:
         """What was said in a turn is gone: from the window, the queue, the state and its past."""
         with self._lock:
             self._entries = [entry for entry in self._entries if entry.turn != turn]
+            self._left = tuple(entry for entry in self._left if entry.turn != turn)
             self._forgotten.add(turn)
             self._past, self._back = (), 0
             before, self._state = self._state, compute(self._state)
@@ -259,4 +269,5 @@ class Conversation:
             return
         old, recent = self._entries[: -self._keep], self._entries[-self._keep :]
         waiting = [entry for entry in old if entry.queued]
+        self._left = (*self._left, *(entry for entry in old if not entry.queued))[-MAX_LEFT:]
         self._entries = [*waiting[-self._keep :], *recent]

@@ -85,6 +85,8 @@ class Recaller:
         """how often what was staged was forgotten: a search under way then comes too late"""
         self.opening: tuple[Sayable, ...] = ()
         """what opens a conversation: the summary of the last one (V6)"""
+        self.earlier: tuple[Sayable, ...] = ()
+        """what the turns were about that have left the prompt (V9)"""
         self.trace = Trace()
         """of the last prompt"""
 
@@ -102,7 +104,7 @@ class Recaller:
         budget = Budget.of(self._level, room, len(self._shelf))
         profile = self._shelf.profile(budget.profile, today.isoformat())
         staged, reason = self._fitting(session, turn, text)
-        lines = (*self.opening, *(staged.lines if staged else ()))
+        lines = (*self.opening, *self.earlier, *(staged.lines if staged else ()))
         found = self._shelf.find(text, language, budget.found) if _asks(text) else []
         block = compose(profile, lines, found, notes, budget, today)
         block = replace(block, notes=tuple(notes))
@@ -133,6 +135,7 @@ class Recaller:
         """Another conversation, or something was forgotten: nothing looked up before counts."""
         self._forgotten += 1
         self._staged = None
+        self.earlier = ()
 
     # In the background
 
