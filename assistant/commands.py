@@ -15,6 +15,7 @@ import click
 from assistant.app import Chat, Source, Talk, file_source
 from assistant.config import Config
 from assistant.console import Console, loading
+from assistant.errors import AssistantError
 from assistant.speakable import language_of
 
 COMMANDS = ":state, :why, :trail, :memories, :reset, :bank NAME, :undo and :quit"
@@ -82,7 +83,7 @@ def _colon(line: str, session: Chat, *, as_json: bool) -> None:
         click.echo(" | ".join(state.dialogue.trail))
     elif line == ":undo":
         session.ask(UNDO, "en")
-    elif line.startswith((":memories", ":reset", ":bank")):
+    elif line.split(maxsplit=1)[0] in (":memories", ":reset", ":bank"):
         _memory(line, session, as_json=as_json)
     else:
         click.echo(f"{line}: unknown command; there are {COMMANDS}", err=True)
@@ -100,8 +101,12 @@ def _memory(line: str, session: Chat, *, as_json: bool) -> None:
         session.refresh()
         click.echo("A new conversation begins; what is remembered stays.", err=True)
     elif name:
-        session.switch(name.strip())
-        click.echo(f"This is {session.mind.bank.name} now.", err=True)
+        try:
+            session.switch(name.strip(' "'))
+        except AssistantError as error:
+            click.echo(str(error), err=True)
+        else:
+            click.echo(f"This is {session.mind.bank.name or 'a guest'} now.", err=True)
     else:
         click.echo(bank.name or "a guest")
 

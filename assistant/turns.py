@@ -112,6 +112,9 @@ class Turns:
             heard="",
         )
         handled = self._decide(turn, tasks, heard, cancel)
+        if self._conversation.session != turn.session:  # "forget everything": it began anew
+            turn, handled = self._anew(turn, handled)
+            tasks = Dialogue()
         self._before = tasks
         self.acted = handled is not None and handled.acted
         if handled is not None:
@@ -123,6 +126,17 @@ class Turns:
                 handled = replace(handled, replies=(words("secret", heard.language),))
                 return self._by_rule(turn, handled, heard, cancel)
         return self._by_model(turn, heard, cancel, again=again)
+
+    def _anew(self, turn: Turn, handled: Handled | None) -> tuple[Turn, Handled | None]:
+        """The turn as the first of the conversation that it began."""
+        conversation = self._conversation
+        turn = replace(
+            turn,
+            session=conversation.session,
+            turn=conversation.next_turn,
+            state_before=conversation.state.to_dict(),
+        )
+        return turn, replace(handled, dialogue=Dialogue()) if handled is not None else None
 
     def _without_secrets(self, text: str, *, again: bool) -> str:
         """What the person said, with passwords and the like taken out before anything sees it."""

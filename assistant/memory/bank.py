@@ -71,6 +71,11 @@ class Bank:
         """called when a turn begins"""
 
     @property
+    def private(self) -> bool:
+        """Nothing of this conversation is kept."""
+        return self._private
+
+    @property
     def name(self) -> str:
         """Whose it is; "" for a guest."""
         return self.store.bank
@@ -151,7 +156,8 @@ class Bank:
         self, job: Job, before: State, update: Update
     ) -> Callable[[Database], list[Op]] | None:
         """What a noted turn leaves in memory, as work for the transaction of its state."""
-        if self._private or not self._config.memory.retain:
+        here = job.session == self._conversation.session
+        if (here and self._private) or not self._config.memory.retain:
             return None
         at = job.at or self._clock.wall()
         found = memories_of(
@@ -166,7 +172,8 @@ class Bank:
         )
         if not found:
             return partial(_keep_episode, job, at) if _of_oneself(job.user_text) else None
-        return remember([replace(one, said=at) for one in found], self._clock.wall())
+        put = remember([replace(one, said=at) for one in found], self._clock.wall())
+        return lambda db: [] if _is_gone(db, job.session) else put(db)
 
     def follow(self, ops: Sequence[Op]) -> None:
         """The hot copy follows what was written."""
@@ -337,7 +344,15 @@ def _of_oneself(text: str) -> bool:
     return any(note.startswith(("The user", "用户")) for note in stated(text))
 
 
+def _is_gone(db: Database, session: str) -> bool:
+    """The conversation was deleted, or is not to be kept."""
+    row = db.execute("select private from sessions where id = ?", [session]).fetchone()
+    return row is None or bool(row[0])
+
+
 def _keep_episode(job: Job, at: float, db: Database) -> list[Op]:
+    if _is_gone(db, job.session):
+        return []
     row = Row(
         f"{TURN}{job.session}:{job.turn}", job.user_text, at, job.language, "user", job.session,
         job.turn,

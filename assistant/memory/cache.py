@@ -141,14 +141,16 @@ class Conversation:
                 for entry in self._entries
             ]
 
-    def swap(self, before: State, after: State, submit: Callable[[], T], turn: int = 0) -> T | None:
+    def swap(
+        self, before: State, after: State, submit: Callable[[], T], job: Job | None = None
+    ) -> T | None:
         """Put `after` in place of `before`, and hand it to the store in the same order.
 
         None when somebody else was quicker: then `before` is no longer the state (M11), or the
-        `turn` that it comes from has been forgotten.
+        turn of the `job` it comes from belongs to another conversation or has been forgotten.
         """
         with self._lock:
-            if self._state is not before or turn in self._forgotten:
+            if self._state is not before or (job is not None and not self.concerns(job)):
                 return None
             if after is not before:
                 self._state = after
@@ -217,6 +219,10 @@ class Conversation:
             before, self._state = self._state, compute(self._state)
             self._known = self._guessed()
             submit(before, self._state)
+
+    def concerns(self, job: Job) -> bool:
+        """The job is of this conversation, and the person has not had its turn forgotten."""
+        return job.session == self.session and job.turn not in self._forgotten
 
     def is_forgotten(self, turn: int) -> bool:
         """The person had this turn forgotten: nothing may come of it any more."""

@@ -7,6 +7,7 @@ stands word for word in the prompt, so nothing is lost in between.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -15,7 +16,7 @@ from functools import partial
 from sqlite_utils import Database
 
 from assistant.config import MindConfig
-from assistant.errors import StaleWrite
+from assistant.errors import AssistantError, StaleWrite
 from assistant.events import Failed
 from assistant.memory.bank import Bank
 from assistant.memory.cache import Conversation
@@ -28,6 +29,8 @@ from assistant.mind.prompt import reply_messages
 from assistant.mind.state import State
 from assistant.stages import Clock, LanguageModel
 from assistant.workers import Activity, CancelToken, Closed, Gate, Inbox
+
+log = logging.getLogger(__name__)
 
 TRIES = 3
 """how often a stale write is begun again before it is given up"""
@@ -148,8 +151,8 @@ class Scribe:
     def _commit(self, job: Job, raw: str) -> None:
         conversation = self._conversation
         for left in reversed(range(TRIES)):
-            if conversation.is_forgotten(job.turn):
-                self._finish(job.turn, conversation.state)
+            if not conversation.concerns(job):
+                self._late(job, raw)
                 return
             before = conversation.state
             update = self._dated(
@@ -157,18 +160,39 @@ class Scribe:
             )
             after = merge(before, update, self._limits)
             write = self._write(job, before, update, after)
-            ticket = conversation.swap(before, after, partial(self._store.submit, write), job.turn)
+            ticket = conversation.swap(before, after, partial(self._store.submit, write), job)
             try:
                 if ticket is not None:
                     self._finish(job.turn, after, self._kept(ticket.result()))
                     self._adopt(before, after)
                     return
             except StaleWrite:
+                if not conversation.concerns(job):
+                    continue
                 stored = self._store.submit(load_state(job.session)).result()
                 conversation.reread(State.from_dict(stored))
                 if not left:
                     raise
         raise StaleWrite(f"The state changed {TRIES} times while turn {job.turn} was noted.")
+
+    def _late(self, job: Job, raw: str) -> None:
+        """Another conversation has begun meanwhile: what was told goes into memory alone.
+
+        Nothing at all when its turn was forgotten, or when that conversation is not to be kept.
+        """
+        if job.session == self._conversation.session:  # forgotten
+            self._finish(job.turn, self._conversation.state)
+            return
+        state = State()
+        update = self._dated(read_notes(raw, job.user_text, job.language, job.turn, state), job.at)
+        retain = self._bank.retain(job, state, update) if self._bank else None
+        end = end_job(job.session, job.turn, "done", self._clock.wall())
+
+        def work(db: Database) -> list[Op]:
+            end(db)
+            return retain(db) if retain is not None else []
+
+        self._kept(self._store.submit(work).result())
 
     def _dated(self, update: Update, at: float) -> Update:
         """Every fact knows the day it was said on, for "tomorrow" to stay right."""
@@ -199,8 +223,13 @@ class Scribe:
     def _adopt(self, before: State, after: State) -> None:
         """A guest who says their name is no guest any more (V3)."""
         name, known = after.preference.get("name"), before.preference.get("name")
-        if self._bank is not None and not self._bank.name and name and name != known:
-            self._bank.adopt(name.value)
+        bank = self._bank
+        if bank is None or bank.name or bank.private or not name or name == known:
+            return
+        try:
+            bank.adopt(name.value)
+        except AssistantError as error:  # no name for a bank: still a guest
+            log.warning("a guest stays a guest: %s", error)
 
     def _catch_up(self) -> None:
         """Give what was written a meaning that can be searched for, unless there is more to do."""
