@@ -201,7 +201,8 @@ class Driver:
         if decision.call is None:
             return self._with_options(view, decision)
         outcome = self._carry_out(view, decision)
-        return settled(view, decision, outcome), outcome
+        after = settled(view, decision, outcome)
+        return (_unnamed(after) if WORKS_ON[decision.call.action] == "memory" else after), outcome
 
     def _with_options(self, view: View, decision: Decision) -> tuple[Decision, Outcome | None]:
         """ "Which room?" with those that are free: a query of the same flow knows the values."""
@@ -292,6 +293,19 @@ class Driver:
             acts=("ask",) if task.asked in flow.slots else ("confirm",),
         )
         return self._gate.detach(scene)
+
+
+def _unnamed(decision: Decision) -> Decision:
+    """What was done to memory, without the words that named it: they may have to be forgotten."""
+    done = tuple(
+        replace(one, task=replace(one.task, slots=frozen(), earlier=()))
+        if one.task.name == decision.intent
+        else one
+        for one in decision.dialogue.done
+    )
+    dialogue = replace(decision.dialogue, done=done)
+    task = replace(decision.task, slots=frozen(), earlier=()) if decision.task else None
+    return replace(decision, dialogue=dialogue, slots=frozen(), task=task)
 
 
 def _open(view: View, decision: Decision) -> str:

@@ -128,6 +128,12 @@ class ScriptedMemory:
     def forget_last(self) -> bool:
         return bool(self.lines and self.lines.pop())
 
+    def forget_about(self, words: str) -> bool:
+        kept = [line for line in self.lines if words.casefold() not in line.casefold()]
+        found = len(kept) < len(self.lines)
+        self.lines = kept
+        return found
+
     def go_private(self) -> None:
         self.lines.clear()
         self.private = True

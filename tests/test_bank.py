@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from assistant.config import Config, FlowsConfig, MemoryConfig
+from assistant.events import Failed
 from assistant.home import open_home
 from assistant.loop import Finished, Notice, Replied, Shown, Typed
 from assistant.memory.banks import Banks
@@ -257,3 +258,76 @@ def test_m12_a_secret_is_answered_and_kept_nowhere(tmp_path: Path) -> None:
         assert "passwords" in home.say("My password is swordfish99.")
         assert home.known() == set()
     assert "swordfish" not in stored(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("words", "left"),
+    [
+        ("Forget that my brother is called Ben.", "green tea"),
+        ("Forget what I told you about Ben.", "green tea"),
+        ("Forget my green tea.", "Ben"),
+    ],
+)
+def test_m12_what_is_named_is_forgotten_and_nothing_else(
+    tmp_path: Path, words: str, left: str
+) -> None:
+    with house(tmp_path) as home:
+        home.say("I like green tea.", "My brother is called Ben.", "Hello.")
+        assert "Shall I" in home.say(words)
+        assert "forgotten" in home.say("Yes.")
+        (kept,) = home.known()
+        assert left in kept
+        said = home.say("What do you know about me?")
+    assert left in said
+    everything = stored(tmp_path)
+    assert left in everything
+    assert ({"green tea", "Ben"} - {left}).pop() not in everything
+
+
+def test_m12_a_fact_of_an_earlier_conversation_is_forgotten_as_well(tmp_path: Path) -> None:
+    with house(tmp_path) as home:
+        home.say("My sister is called Anna.")
+        home.clock.advance(13 * HOUR)
+        home.say("Hello.", "My sister is called Anna.", "Forget that.", "Yes.")
+        assert "Anna" not in home.say("What do you know about me?")
+        home.say("I like green tea.")
+    assert "Anna" not in stored(tmp_path)
+
+
+def test_m12_forgetting_everything_breaks_no_write_and_leaves_no_task(tmp_path: Path) -> None:
+    with house(tmp_path) as home:
+        home.say("I like green tea.", "Add milk to the shopping list.")
+        home.say("Forget everything you know about me.", "Yes.")
+        home.say("I need to submit a taxi expense of forty five euros.")
+        assert not [event for event in home.shown if isinstance(event, Failed)]
+        before = home.mind.conversation.state
+    with house(tmp_path) as home:
+        assert home.mind.conversation.state == before
+        assert before.dialogue.task is not None
+    assert "milk" not in stored(tmp_path)
+
+
+def test_m12_a_note_in_progress_brings_nothing_back(tmp_path: Path) -> None:
+    with house(tmp_path) as home:
+        home.mind.scribe.gate.close()
+        home.mind.loop.tell(Typed("The gate is by the shed and my aunt Ophelia painted it.", "en"))
+        home.mind.loop.activity.wait_idle(20)
+        home.mind.bank.forget_all()
+        home.mind.scribe.gate.open()
+        assert home.mind.scribe.activity.wait_idle(20)
+        home.say("Hello.")
+        assert home.known() == set()
+    assert "Ophelia" not in stored(tmp_path)
+
+
+@pytest.mark.parametrize("words", ["Call me later.", "I'm not Zoe.", "I am called a liar."])
+def test_v3_a_guest_is_not_called_anything(tmp_path: Path, words: str) -> None:
+    with house(tmp_path, "") as home:
+        home.say(words)
+        assert home.mind.bank.name == ""
+
+
+def test_m12_a_private_guest_gets_no_bank(tmp_path: Path) -> None:
+    with house(tmp_path, "") as home:
+        home.say("Don't remember this conversation.", "Yes.", "I'm Zoe.")
+    assert Banks(tmp_path, "file").names() == []

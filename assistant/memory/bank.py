@@ -7,7 +7,7 @@ one writer; everything that is looked up is looked up between turns, by the scri
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 from functools import partial
@@ -25,6 +25,7 @@ from assistant.memory.rows import Row, Rows
 from assistant.memory.shelf import MOST, Shelf
 from assistant.memory.store import Job, Store, begin_session, keep_state
 from assistant.memory.summary import keep_summary, last_summary
+from assistant.memory.topics import strong, topics
 from assistant.memory.transfer import carry
 from assistant.mind.block import SUMMARY, TURN, Block, Line
 from assistant.mind.days import relative
@@ -41,6 +42,8 @@ LAST_TURNS = 2
 """user turns that tell what the conversation is about"""
 PRELOADED = 1000
 """memories that are at hand before the first word; the rest follows while nobody waits"""
+FLOW = "memory"
+"""the flow by which things are forgotten"""
 SAID = 256
 """most that are told to "what do you know about me" """
 
@@ -245,17 +248,36 @@ class Bank:
 
     def forget_last(self) -> bool:
         """Forget what was told last, for good; False when nothing of it is kept."""
-        session, now = self._conversation.session, self._clock.wall()
+        session = self._conversation.session
         mine = [one for one in self.shelf.all() if one.session == session]
         turn = self._told_last(mine)
         if turn is None:
             return False
-        ids = [one.id for one in mine if one.turn == turn]
-        self._conversation.forget(turn, partial(self._without, turn), self._submit_state)
-        self.store.submit(partial(_forget_turn, session, turn, now))
-        self.shelf.drop(ids)
-        self.recaller.forget_staged()
+        self._forget([one for one in mine if one.turn == turn], turn)
         return True
+
+    def forget_about(self, words: str) -> bool:
+        """Forget what was told of this, for good; False when nothing of it is kept."""
+        wanted = strong(words)
+        found = [one for one in self.shelf.all() if wanted and wanted <= set(topics(one.text))]
+        for one in found:
+            here = one.session == self._conversation.session
+            self._forget([one], one.turn if here else 0)
+        return bool(found)
+
+    def _forget(self, gone: Sequence[Memory], turn: int) -> None:
+        """Out of the process at once, out of the database in a moment. `turn` 0: of none here."""
+        session, now = self._conversation.session, self._clock.wall()
+        texts = frozenset(one.text for one in gone)
+        self._origin = self._without(0, texts, self._origin)
+        compute = partial(self._without, turn, texts)
+        self._conversation.forget(turn, compute, self._submit_state)
+        ids = [one.id for one in gone]
+        asking = self._conversation.next_turn - 1  # its words name what is to go
+        self.store.submit(partial(_forget_turn, session, {turn, asking}, ids, now))
+        self.shelf.drop(ids)
+        self.recaller.opening = ()
+        self.recaller.forget_staged()
 
     def _told_last(self, kept: Sequence[Memory]) -> int | None:
         """The newest turn of this conversation that something was stated in."""
@@ -270,18 +292,25 @@ class Bank:
                 told.append(fact.turn)
         return max(told, default=None)
 
-    def _without(self, turn: int, state: State) -> State:
+    def _without(self, turn: int, texts: frozenset[str], state: State) -> State:
+        """Without what was told in a turn of this conversation, and without these sentences."""
         every = {**state.preference, **state.facts}
         old = {**self._origin.preference, **self._origin.facts}
         gone = frozenset(
-            key for key, fact in every.items() if fact.turn == turn and old.get(key) != fact
+            key
+            for key, fact in every.items()
+            if (turn and fact.turn == turn and old.get(key) != fact) or lasting_note(fact) in texts
         )
         after = merge(state, Update(drop=gone), self._config.mind)
         summary = after.history_summary
-        for key in gone:
-            for note in (every[key].note, lasting_note(every[key])):
-                summary = summary.replace(note, "").strip()
-        return replace(after, history_summary=summary)
+        notes = {every[key].note for key in gone} | {lasting_note(every[key]) for key in gone}
+        for note in notes | texts:
+            summary = summary.replace(note, "").strip()
+        tasks = after.dialogue
+        if tasks.task is not None and tasks.task.flow == FLOW:  # it names what is to go
+            tasks = replace(tasks, task=None)
+        after = replace(after, history_summary=summary, dialogue=tasks, version=state.version)
+        return state if after == state else replace(after, version=state.version + 1)
 
     def _submit_state(self, before: State, after: State) -> None:
         if before.version != after.version:
@@ -332,11 +361,15 @@ def _most_important(most: int, start: int = 0) -> Callable[[Database], list[Memo
     return work
 
 
-def _forget_turn(session: str, turn: int, now: float, db: Database) -> Forgotten:
-    """Everything a turn told, also what was noted of it a moment ago."""
-    rows = db.execute("select id from facts where session = ? and turn = ?", [session, turn])
-    ids = [one for (one,) in rows.fetchall()]
-    return forget(ids, now, turns=[(session, turn)])(db)
+def _forget_turn(
+    session: str, turns: Collection[int], ids: Sequence[str], now: float, db: Database
+) -> Forgotten:
+    """These, and everything the turns told, also what was noted of them a moment ago."""
+    every = list(ids)
+    for turn in turns:
+        rows = db.execute("select id from facts where session = ? and turn = ?", [session, turn])
+        every += [one for (one,) in rows.fetchall()]
+    return forget(every, now, turns=[(session, turn) for turn in turns if turn])(db)
 
 
 def _of_oneself(text: str) -> bool:

@@ -8,6 +8,7 @@ stands word for word in the prompt, so nothing is lost in between.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -32,6 +33,7 @@ from assistant.workers import Activity, CancelToken, Closed, Gate, Inbox
 
 log = logging.getLogger(__name__)
 
+_CALLED = re.compile(r"(?:is called |用户叫)(?P<name>.+?)[.。]?$")
 TRIES = 3
 """how often a stale write is begun again before it is given up"""
 
@@ -226,8 +228,11 @@ class Scribe:
         bank = self._bank
         if bank is None or bank.name or bank.private or not name or name == known:
             return
+        called = _CALLED.search(name.note)
+        if called is None or called["name"][0].islower():  # "I am called a liar"
+            return
         try:
-            bank.adopt(name.value)
+            bank.adopt(called["name"])
         except AssistantError as error:  # no name for a bank: still a guest
             log.warning("a guest stays a guest: %s", error)
 

@@ -29,6 +29,9 @@ class Remembered(Protocol):
     def forget_last(self) -> bool:
         """Forget what was told last, for good; False when nothing of it is kept."""
 
+    def forget_about(self, words: str) -> bool:
+        """Forget what was told of this, for good; False when nothing of it is kept."""
+
     def go_private(self) -> None:
         """Forget this conversation, and keep nothing more of it."""
 
@@ -49,8 +52,10 @@ def show(memory: Remembered, slots: Mapping[str, str], now: datetime) -> Outcome
 
 @action("memory.forget", ("ok", "none"), on="memory")
 def forget(memory: Remembered, slots: Mapping[str, str], now: datetime) -> Outcome:
-    """ "Forget that." """
-    return Outcome("ok" if memory.forget_last() else "none")
+    """ "Forget that", or what is named."""
+    what = slots.get("what", "")
+    done = memory.forget_about(what) if what else memory.forget_last()
+    return Outcome("ok" if done else "none")
 
 
 @action("memory.private", on="memory")
