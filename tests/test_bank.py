@@ -265,7 +265,7 @@ def test_m12_a_secret_is_answered_and_kept_nowhere(tmp_path: Path) -> None:
     [
         ("Forget that my brother is called Ben.", "green tea"),
         ("Forget what I told you about Ben.", "green tea"),
-        ("Forget my green tea.", "Ben"),
+        ("Please forget my green tea.", "Ben"),
     ],
 )
 def test_m12_what_is_named_is_forgotten_and_nothing_else(

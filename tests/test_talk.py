@@ -71,7 +71,8 @@ def test_k3_spoken_to_on_a_sound_card_it_answers_aloud(
 ) -> None:
     question = spoken("What is the capital of France?")
     talk = subprocess.Popen(
-        [sys.executable, "run.py", "--json", "--data", str(tmp_path / "data"), "talk",
+        [sys.executable, "run.py", "--json", "--data", str(tmp_path / "data"),
+             "--set", "memory.key=file", "talk",
          "--record", str(tmp_path / "session.wav")],
         cwd=ROOT, env=virtual_card.env, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
