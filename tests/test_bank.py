@@ -331,3 +331,27 @@ def test_m12_a_private_guest_gets_no_bank(tmp_path: Path) -> None:
     with house(tmp_path, "") as home:
         home.say("Don't remember this conversation.", "Yes.", "I'm Zoe.")
     assert Banks(tmp_path, "file").names() == []
+
+
+def test_what_only_the_state_knew_becomes_memories(tmp_path: Path) -> None:
+    with house(tmp_path) as home:
+        home.say("My sister is called Anna.", "I like green tea.")
+        home.mind.bank.store.submit(lambda db: db.execute("delete from facts")).result()
+    with house(tmp_path) as home:
+        assert home.known() == {"The user's sister is called Anna.", "The user likes green tea."}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Off the record, my aunt is called Zelda.",
+        "Don't write this down, my uncle is called Otto.",
+        "Do not remember this: my boss is called Karl.",
+        "别记，我老板叫卡尔。",
+    ],
+)
+def test_m12_what_is_said_not_to_be_kept_is_not_noted(tmp_path: Path, words: str) -> None:
+    with house(tmp_path) as home:
+        home.say(words)
+        assert home.known() == set()
+        assert not home.mind.conversation.state.preference

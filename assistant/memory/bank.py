@@ -86,9 +86,21 @@ class Bank:
     def load(self) -> None:
         """What has to be at hand before the first word: memories, the last summary (V3)."""
         self.shelf.put(self.store.submit(_most_important(PRELOADED)).result())
+        if not len(self.shelf):
+            self._learn_from_state()
         last = self.store.submit(last_summary(self._conversation.session)).result()
         if last is not None:
             self.recaller.opening = (Line(f"{SUMMARY}{last.session}", last.summary.text),)
+
+    def _learn_from_state(self) -> None:
+        """Versions before 0.3 knew a person only by the state of their conversation."""
+        state, now = self._conversation.state, self._clock.wall()
+        known = Update(preference=state.preference)
+        said = " ".join(fact.note for fact in state.preference.values())
+        found = memories_of(known, State(), said, "en", self.today(), session="", turn=0)
+        if found and self._config.memory.retain:
+            ready = [replace(one, said=now) for one in found]
+            self.follow(self.store.submit(remember(ready, now)).result())
 
     def load_rest(self) -> None:
         """The memories beyond those; for a background thread."""

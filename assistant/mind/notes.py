@@ -31,6 +31,7 @@ def _any(name: str) -> str:
 
 _INJECTION = re.compile(_any("injection"), re.I)
 _SECRET = re.compile(_any("secrets"), re.I)
+_UNKEPT = re.compile(_any("unkept"), re.I)
 _CORRECTION = re.compile(_any("corrections"), re.I)
 _CHATTER = re.compile(_any("chatter"), re.I)
 _BARE = re.compile(rf"^\W*(?:{_any('bare')}\W*)+$", re.I)
@@ -125,8 +126,8 @@ def ordered(facts: Sequence[tuple[str, Fact]], user_text: str) -> list[tuple[str
 
 
 def _refused(text: str) -> bool:
-    """Instructions in disguise, secrets and a television never reach the notes (M12, V14)."""
-    return any(words.search(text) for words in (_INJECTION, _SECRET, _CHATTER))
+    """Instructions in disguise, secrets, what is not to be kept, a television (M12, V14)."""
+    return any(words.search(text) for words in (_INJECTION, _SECRET, _UNKEPT, _CHATTER))
 
 
 def _earlier(grammar: ModuleType, state: State, turn: int) -> Any:
