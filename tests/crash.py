@@ -50,7 +50,7 @@ class Talk:
         self.mind.loop.activity.wait_idle()
 
     def settle(self) -> None:
-        assert self.mind.scribe.activity.wait_idle(30)
+        assert self.mind.scribe.activity.wait_idle(120)
 
 
 def settings(folder: Path) -> Config:

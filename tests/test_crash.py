@@ -15,6 +15,8 @@ from assistant.wiring import Line
 from tests.crash import kill_once, name, statement, talk, warm_up
 
 KILLS = int(os.environ.get("ASSISTANT_KILLS", "300"))
+STARTS = 5
+"""in peace at the end: on a busy machine notes lag hundreds of turns behind"""
 MOST_TURNS = 3
 """answered before the kill"""
 
@@ -32,10 +34,11 @@ def test_c3_v4_killed_hundreds_of_times_nothing_answered_is_lost_or_doubled(tmp_
         first = max((number for *_, number in answered), default=first) + 2
         with closing(Banks(tmp_path, "file").read("crash").conn) as db:
             assert db.execute("pragma quick_check").fetchone()[0] == "ok"
-    with ExitStack() as closers:
-        last = talk(tmp_path, Line(lambda event: None), closers)
-        last.settle()
-        last.mind.scribe.end()
+    for _ in range(STARTS):  # what does not fit into the inbox is taken up by the next one
+        with ExitStack() as closers:
+            last = talk(tmp_path, Line(lambda event: None), closers)
+            last.settle()
+            last.mind.scribe.end()
     with closing(Banks(tmp_path, "file").read("crash").conn) as db:
         turns = {
             (session, number): text

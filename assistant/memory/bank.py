@@ -7,7 +7,7 @@ one writer; everything that is looked up is looked up between turns, by the scri
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 from functools import partial
@@ -15,19 +15,18 @@ from functools import partial
 from sqlite_utils import Database
 
 from assistant.config import Config
+from assistant.memory.bank_work import forget_turn, is_gone, keep_episode, most_important
 from assistant.memory.banks import bank_id
 from assistant.memory.cache import Conversation
-from assistant.memory.fact_rows import memory_of
 from assistant.memory.facts import Op, remember, touch
-from assistant.memory.forget import Forgotten, forget, forget_all, forget_session, take_back
+from assistant.memory.forget import forget_all, forget_session, take_back
 from assistant.memory.recall import Recaller
-from assistant.memory.rows import Row, Rows
 from assistant.memory.shelf import MOST, Shelf
 from assistant.memory.store import Job, Store, begin_session, keep_state
 from assistant.memory.summary import keep_summary, last_summary
 from assistant.memory.topics import strong, topics
 from assistant.memory.transfer import carry
-from assistant.mind.block import SUMMARY, TURN, Block, Line
+from assistant.mind.block import SUMMARY, Block, Line
 from assistant.mind.days import relative
 from assistant.mind.memories import Memory
 from assistant.mind.merge import Update, carried, lasting_note, merge
@@ -85,7 +84,7 @@ class Bank:
 
     def load(self) -> None:
         """What has to be at hand before the first word: memories, the last summary (V3)."""
-        self.shelf.put(self.store.submit(_most_important(PRELOADED)).result())
+        self.shelf.put(self.store.submit(most_important(PRELOADED)).result())
         if not len(self.shelf):
             self._learn_from_state()
         last = self.store.submit(last_summary(self._conversation.session)).result()
@@ -105,7 +104,7 @@ class Bank:
     def load_rest(self) -> None:
         """The memories beyond those; for a background thread."""
         start = PRELOADED
-        while page := self.store.submit(_most_important(PRELOADED, start)).result():
+        while page := self.store.submit(most_important(PRELOADED, start)).result():
             self.shelf.put(page)
             start += PRELOADED
             if start >= MOST:
@@ -186,9 +185,9 @@ class Bank:
             last_reply=job.last_reply,
         )
         if not found:
-            return partial(_keep_episode, job, at) if _of_oneself(job.user_text) else None
+            return partial(keep_episode, job, at) if _of_oneself(job.user_text) else None
         put = remember([replace(one, said=at) for one in found], self._clock.wall())
-        return lambda db: [] if _is_gone(db, job.session) else put(db)
+        return lambda db: [] if is_gone(db, job.session) else put(db)
 
     def follow(self, ops: Sequence[Op]) -> None:
         """The hot copy follows what was written."""
@@ -216,7 +215,7 @@ class Bank:
 
     def reload(self) -> None:
         """Memories were merged, ended or revived behind our back: read them anew."""
-        self.store.submit(_most_important(MOST)).add_done_callback(self._reloaded)
+        self.store.submit(most_important(MOST)).add_done_callback(self._reloaded)
 
     def _reloaded(self, ticket: Ticket[list[Memory]]) -> None:
         if ticket.exception() is not None:
@@ -286,7 +285,7 @@ class Bank:
         self._conversation.forget(turn, compute, self._submit_state)
         ids = [one.id for one in gone]
         asking = self._conversation.next_turn - 1  # its words name what is to go
-        self.store.submit(partial(_forget_turn, session, {turn, asking}, ids, now))
+        self.store.submit(partial(forget_turn, session, {turn, asking}, ids, now))
         self.shelf.drop(ids)
         self.recaller.opening = ()
         self.recaller.forget_staged()
@@ -360,47 +359,6 @@ class Bank:
         self.recaller.forget_staged()
 
 
-def _most_important(most: int, start: int = 0) -> Callable[[Database], list[Memory]]:
-    """The active memories, best first, from the `start`th on."""
-
-    def work(db: Database) -> list[Memory]:
-        sql = (
-            "select * from facts where ended is null order by pinned desc, "
-            "importance * (1 + 2 * lasting) desc, said desc, id limit ? offset ?"
-        )
-        return [memory_of(row) for row in db.query(sql, [most, start])]
-
-    return work
-
-
-def _forget_turn(
-    session: str, turns: Collection[int], ids: Sequence[str], now: float, db: Database
-) -> Forgotten:
-    """These, and everything the turns told, also what was noted of them a moment ago."""
-    every = list(ids)
-    for turn in turns:
-        rows = db.execute("select id from facts where session = ? and turn = ?", [session, turn])
-        every += [one for (one,) in rows.fetchall()]
-    return forget(every, now, turns=[(session, turn) for turn in turns if turn])(db)
-
-
 def _of_oneself(text: str) -> bool:
     """The user tells something of their own: worth finding again although no fact came of it."""
     return any(note.startswith(("The user", "用户")) for note in stated(text))
-
-
-def _is_gone(db: Database, session: str) -> bool:
-    """The conversation was deleted, or is not to be kept."""
-    row = db.execute("select private from sessions where id = ?", [session]).fetchone()
-    return row is None or bool(row[0])
-
-
-def _keep_episode(job: Job, at: float, db: Database) -> list[Op]:
-    if _is_gone(db, job.session):
-        return []
-    row = Row(
-        f"{TURN}{job.session}:{job.turn}", job.user_text, at, job.language, "user", job.session,
-        job.turn,
-    )  # fmt: skip
-    Rows(db).write(row)
-    return []
