@@ -30,6 +30,8 @@ EITHER = 0.3
 """the same on the mean of both sounds, when the level speaks for a person as well"""
 LOUD_DB = 6.0
 """that much louder than the rest of our echo cannot be our echo"""
+SUPPRESSED = 0.02
+"""probability below which the other canceller is certain that it is echo"""
 LEFT = 0.2
 """probability on the sound that keeps all speech, below which there is none to suppress"""
 DOUBTFUL_DB, DOUBTFUL = 2.0, 0.6
@@ -65,13 +67,16 @@ class Evidence:
     """loudness of that sound above the rest of echo expected in it"""
     aligned: bool
     """`excess_db` and `speech` mean something: the echo has been found"""
+    steady: bool
+    """and there is no more of it left than is expected"""
 
 
 def weight(evidence: Evidence) -> float:
     """0 (our echo, or nothing) to 1 (a person)."""
     known = evidence.aligned
     mean = (evidence.sure + evidence.speech) / 2
-    if known and evidence.excess_db > LOUD_DB and mean > EITHER:
+    suppressed = evidence.sure < SUPPRESSED and not evidence.steady
+    if known and not suppressed and evidence.excess_db > LOUD_DB and mean > EITHER:
         return 1.0
     if evidence.sure <= SPEECH or (known and evidence.speech <= LEFT):
         return 0.0
@@ -155,7 +160,9 @@ class Listener:
 
     def _judge(self, heard: Frame, speech: float, cleaned: Cleaned) -> Overheard:
         sure = self._second.probability(Frame(cleaned.sure, heard.at))
-        stage = self._barge_in.feed(Evidence(sure, speech, cleaned.excess_db, cleaned.aligned))
+        stage = self._barge_in.feed(
+            Evidence(sure, speech, cleaned.excess_db, cleaned.aligned, cleaned.steady)
+        )
         probability = max(sure, speech) if stage else 0.0
         return Overheard(heard, probability, stage, playing=True)
 

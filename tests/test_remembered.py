@@ -103,5 +103,7 @@ def test_c8_five_facts_are_known_after_a_restart_and_to_nobody_else(
     for (question, answer), reply in zip(asked, strange, strict=True):
         assert answer not in reply.casefold(), f"{question} {reply}"
     readable = b"".join(path.read_bytes() for path in tmp_path.rglob("*.db*"))
-    assert not any(answer.encode() in readable.lower() for _, answer in asked)
+    words = [answer.encode() for _, answer in asked if len(answer.encode()) > 4]
+    assert words  # a shorter one turns up in random bytes by chance
+    assert not any(word in readable.lower() for word in words)
     assert Banks(tmp_path, "file").names() == ["one", "other"]

@@ -42,7 +42,9 @@ class Cleaned:
     playing: bool
     """our own voice may be in this frame; otherwise both are as the microphone heard them"""
     aligned: bool
-    """the echo has been found; without it `speech` is as the microphone heard it"""
+    """the echo of this sound has been found: `speech` and `excess_db` mean something"""
+    steady: bool
+    """and for so long that the filter has learnt what there is to learn"""
 
 
 class EchoCanceller:
@@ -57,6 +59,7 @@ class EchoCanceller:
         self._recent: Samples = np.zeros(WINDOW, np.float32)
         self._count = 0
         self._next: int | None = None
+        self._told = 0
         self._quiet = RATE
         self._jumps = 0.0
         """of the delay: the suppressor finds it by itself and is thrown off by a jump"""
@@ -78,29 +81,42 @@ class EchoCanceller:
         self._tracker.advance(FRAME)
         self._count += 1
         if not self._reference.end:  # nothing was ever played
-            return Cleaned(frame.samples, frame.samples, 0.0, playing=False, aligned=False)
+            return Cleaned(
+                frame.samples, frame.samples, 0.0, playing=False, aligned=False, steady=False
+            )
         played = self._read(at, self._tracker.delay)
         early = played if self._jumps == 0.0 else self._read(at, self._tracker.delay - self._jumps)
         # without a break, for it would let through the first sounds after one
         sure = self._suppressor.clean(frame.samples, early)
         self._quiet = 0 if played.any() or early.any() else self._quiet + FRAME
         if self._quiet > TAIL * RATE:
-            return Cleaned(frame.samples, frame.samples, 0.0, playing=False, aligned=False)
+            return Cleaned(
+                frame.samples, frame.samples, 0.0, playing=False, aligned=False, steady=False
+            )
+        if self._reference.begun(at + FRAME - round(self._tracker.delay)):
+            self._tracker.restart()
         if self._count % COMPARE_EVERY == 0:
             self._compare(at + FRAME)
         if not self._tracker.found:
-            return Cleaned(frame.samples, sure, 0.0, playing=True, aligned=False)
+            return Cleaned(frame.samples, sure, 0.0, playing=True, aligned=False, steady=False)
         speech = self._filter.clean(frame.samples, played)
-        excess = self._residual.excess(speech, frame.samples - speech)
-        return Cleaned(speech, sure, excess, playing=True, aligned=True)
+        settled = self._tracker.settled
+        excess = self._residual.excess(speech, frame.samples - speech, learn=settled)
+        return Cleaned(
+            speech, sure, excess, playing=True, aligned=settled, steady=self._tracker.steady
+        )
 
     def _place(self, frame: Frame) -> int:
         """The frame's place by counting, which does not jitter, as long as its time agrees."""
         told = round(frame.at * RATE)
-        at = self._next if self._next is not None else told
-        if abs(at - told) > SLIP:
+        if self._next is None or abs(told - self._told) > SLIP:  # sound was lost
             at = told
-        self._next = at + FRAME
+        else:
+            at = self._next
+            if abs(told - at) > SLIP:  # counting has drifted off; so has the delay that follows it
+                self._tracker.slide(told - at)
+                at = told
+        self._next, self._told = at + FRAME, told + FRAME
         return at
 
     def _read(self, at: int, delay: float) -> Samples:
@@ -112,5 +128,3 @@ class EchoCanceller:
         place = self._tracker.compare(self._recent, self._reference.read(begin, FFT))
         if place is not None and place.moved:
             self._jumps += place.delay - before
-            self._filter = LinearFilter()
-            self._residual.forget()

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from assistant.events import Samples
 
 RATE = 16000
-WINDOW = 8192
-"""samples of the microphone compared at a time, half a second"""
+WINDOW = 4096
+"""samples of the microphone compared at a time, a quarter of a second"""
 LONGEST = int(0.40 * RATE)
 """samples an echo may lag behind the announced sound"""
 EARLIEST = int(0.05 * RATE)
@@ -31,13 +31,17 @@ QUIET = 1e-4
 """root mean square of a reference that tells nothing (-80 dBFS)"""
 SHARP = 8.0
 """A peak so many times the mean of all lags is an echo and no chance."""
-NEAR = 48
-"""samples within which a peak is the one followed so far; further off the echo has moved"""
+NEAR = 8
+"""Samples an echo may have drifted since the last comparison; further off it has moved."""
 AGREE = 2
 """comparisons in a row that must name a new place before it is believed"""
 GAIN, DRIFT_GAIN = 0.5, 0.1
 """of the loop, for the place and for its drift, per comparison"""
 MAX_DRIFT = 500e-6
+JOLT = 1.5
+"""samples by which a correction upsets a filter"""
+CALM = 2 * RATE
+"""samples in which a filter recovers from that"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +53,7 @@ class Place:
     drift: float
     """samples the delay grows per sample"""
     moved: bool
-    """it is far from where it was: what a filter has learnt is void"""
+    """it is far from where it was; what was learnt with the old place is doubtful"""
 
 
 class DelayTracker:
@@ -64,8 +68,11 @@ class DelayTracker:
         self._drift = 0.0
         self._candidate = 0.0
         self._agreed = 0
+        self._calm = 0
         self.found = False
         """an echo has been found at least once"""
+        self.settled = False
+        """it has been found since the last `restart`"""
 
     @property
     def delay(self) -> float:
@@ -77,9 +84,25 @@ class DelayTracker:
         """samples per sample"""
         return self._drift
 
+    @property
+    def steady(self) -> bool:
+        """a filter had the time to learn with this delay"""
+        return self.settled and self._calm >= CALM
+
     def advance(self, samples: int) -> None:
         """So much sound has passed: the delay drifts on."""
         self._delay += self._drift * samples
+        self._calm += samples
+
+    def restart(self) -> None:
+        """Another sound begins, and its place is not quite sure: look before relying on it."""
+        self._spectrum = np.zeros_like(self._spectrum)
+        self._agreed = 0
+        self.settled = False
+
+    def slide(self, samples: float) -> None:
+        """The microphone's places were corrected by so much; its sound is the same."""
+        self._delay += samples
 
     def lead(self) -> int:
         """Samples before the microphone's window at which the reference window begins.
@@ -111,10 +134,13 @@ class DelayTracker:
         error = place - self._delay
         if self.found and abs(error) <= NEAR:
             self._agreed = 0
-            self._drift = float(
-                np.clip(self._drift + DRIFT_GAIN * error / (WINDOW / 2), -MAX_DRIFT, MAX_DRIFT)
-            )
-            self._shift(GAIN * error)
+            if self.settled:
+                drift = self._drift + DRIFT_GAIN * error / WINDOW
+                self._drift = float(np.clip(drift, -MAX_DRIFT, MAX_DRIFT))
+            if abs(error) > JOLT:
+                self._calm = 0
+            self._shift(error * (GAIN if self.settled else 1.0))
+            self.settled = True
             return Place(self._delay, self._drift, moved=False)
         return self._jump(place)
 
@@ -123,7 +149,8 @@ class DelayTracker:
         self._candidate = place
         if self._agreed < AGREE:
             return None
-        self._agreed, self.found = 0, True
+        self._calm = 0
+        self._agreed, self.found, self.settled = 0, True, True
         self._shift(place - self._delay)
         return Place(self._delay, self._drift, moved=True)
 

@@ -6,6 +6,7 @@ Knows nothing of the microphone.
 
 from __future__ import annotations
 
+from collections import deque
 from functools import cache
 
 import numpy as np
@@ -21,6 +22,8 @@ AHEAD = 120 * RATE
 """Samples a sound may lie ahead of that place; what is announced beyond it is not kept."""
 FADE = RATE // 200
 """Samples of the fade-out where a sound is cut: 5 ms, as the speaker does."""
+SEAM = 8
+"""Samples between two sounds that are one stretch for the speaker: the rest is rounding."""
 TAPS, PHASES = 16, 256
 """Windowed-sinc interpolation: taps of the kernel, steps between two samples."""
 
@@ -34,6 +37,7 @@ class Reference:
         self._start = 0
         self._end = 0
         self._read = 0
+        self._begins: deque[int] = deque()
 
     def played(self, audio: Audio, at: float) -> None:
         """A sound heard from session time `at` on, at any rate; it may lie in the future."""
@@ -42,8 +46,11 @@ class Reference:
         samples = audio.samples
         if audio.rate != RATE:
             samples = soxr.resample(samples, audio.rate, RATE).astype(np.float32, copy=False)
+        begin = round(at * RATE)
         with self._lock:
-            self._put(samples, round(at * RATE))
+            if abs(begin - self._end) > SEAM:
+                self._begins.append(begin)
+            self._put(samples, begin)
 
     def cut(self, at: float) -> None:
         """Playback ended at `at`: what was announced beyond it was never heard."""
@@ -61,6 +68,15 @@ class Reference:
     def end(self) -> int:
         """place of the last sample that is known, in samples"""
         return self._end
+
+    def begun(self, place: int) -> bool:
+        """A stretch of sound has begun before a place, since that was last asked."""
+        with self._lock:
+            begun = False
+            while self._begins and self._begins[0] < place:
+                self._begins.popleft()
+                begun = True
+            return begun
 
     def read(self, begin: int, count: int) -> Samples:
         """Samples from a place on, shape (count,); silence where nothing was played."""

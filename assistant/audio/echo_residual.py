@@ -40,23 +40,24 @@ class Residual:
         self._leak = np.zeros(len(self._bands))
         self._count = 0
 
-    def excess(self, left: Samples, taken: Samples) -> float:
+    def excess(self, left: Samples, taken: Samples, *, learn: bool = True) -> float:
         """Decibels of the filter's output `left` above the leak of the echo `taken` out.
 
-        Both have the same multiple of HOP samples.
+        Both have the same multiple of HOP samples. `learn`: the filter is where it should be.
         """
         power = expected = 0.0
         for at in range(0, len(left), HOP):
-            more, less = self._hop(left[at : at + HOP], taken[at : at + HOP])
+            more, less = self._hop(left[at : at + HOP], taken[at : at + HOP], learn)
             power += more
             expected += less
         return 10 * float(np.log10((power + 1e-9) / (expected + 1e-5)))
 
-    def _hop(self, left: Samples, taken: Samples) -> tuple[float, float]:
+    def _hop(self, left: Samples, taken: Samples, learn: bool) -> tuple[float, float]:
         out = self._power(self._left, left) + FLOOR
         self._echo = np.maximum(self._power(self._taken, taken), RELEASE * self._echo)
         self._left, self._taken = left, taken
-        self._learn(10 * np.log10(out / (self._echo + FLOOR)))
+        if learn:
+            self._learn(10 * np.log10(out / (self._echo + FLOOR)))
         expected = 10 ** (self._leak / 10) * self._echo
         return float(out @ self._width), float(expected @ self._width)
 

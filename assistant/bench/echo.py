@@ -23,10 +23,10 @@ from assistant.audio.echo import EchoCanceller, Reference
 from assistant.audio.echo_engines import missing
 from assistant.barge_in import Listener, Stage
 from assistant.bench.echo_people import PERSON_SECONDS, Person, people, recorded
-from assistant.bench.echo_scenes import cough, levelled, scene
+from assistant.bench.echo_scenes import Scene, cough, levelled, scene
 from assistant.config import Config
 from assistant.errors import InputError
-from assistant.events import Audio, Frame, Samples
+from assistant.events import Audio, Frame
 from assistant.stages import SpeechDetector
 
 RATE = 16000
@@ -69,23 +69,25 @@ class Bench:
     rows: dict[int, Row]
     seconds: float = 0.0
     busy: float = 0.0
-    """seconds of computing"""
+    """seconds of computing, on one core"""
 
-    def moments(self, played: Samples, heard: Samples) -> list[float]:
+    def moments(self, made: Scene) -> list[float]:
         """When somebody was surely speaking over us, once for each time (seconds)."""
         reference = Reference()
-        reference.played(Audio(played, RATE), 0.0)
+        for audio, at in made.played:
+            reference.played(audio, at)
         self.detector.reset()
         listener = Listener(EchoCanceller(reference), self.detector, self.second)
         found, before = [], Stage.NOBODY
-        begin = time.perf_counter()
-        for at in range(0, len(heard) - FRAME + 1, FRAME):
-            stage = listener.hear(Frame(heard[at : at + FRAME], at / RATE)).stage
+        begin = time.thread_time()
+        for place in range(0, len(made.heard) - FRAME + 1, FRAME):
+            frame = Frame(made.heard[place : place + FRAME], place / RATE)
+            stage = listener.hear(frame).stage
             if stage is Stage.SURE and before is not Stage.SURE:
-                found.append((at + FRAME) / RATE)
+                found.append((place + FRAME) / RATE)
             before = stage
-        self.busy += time.perf_counter() - begin
-        self.seconds += len(heard) / RATE
+        self.busy += time.thread_time() - begin
+        self.seconds += len(made.heard) / RATE
         return found
 
     def alone(self, level: int, rng: np.random.Generator) -> None:
@@ -93,7 +95,7 @@ class Bench:
         made = scene(rng, self.replies, ALONE_SECONDS, level)
         row = self.rows[level]
         row.seconds_alone += ALONE_SECONDS
-        row.false_alarms += len(self.moments(made.played, made.heard))
+        row.false_alarms += len(self.moments(made))
 
     def interrupted(self, level: int, person: Person, rng: np.random.Generator) -> None:
         """Somebody speaks while we do."""
@@ -102,7 +104,7 @@ class Bench:
             rng, self.replies, entry + PERSON_SECONDS, level, (levelled(person.samples), entry)
         )
         onset = entry + person.onset
-        found = self.moments(made.played, made.heard)
+        found = self.moments(made)
         row = self.rows[level]
         row.false_alarms += sum(moment <= onset for moment in found)
         after = [moment - onset for moment in found if moment > onset]
@@ -114,7 +116,7 @@ class Bench:
         made = scene(rng, self.replies, entry + 1.5, level, (cough(rng), entry))
         row = self.rows[level]
         row.coughs += 1
-        row.coughs_taken += any(moment > entry for moment in self.moments(made.played, made.heard))
+        row.coughs_taken += any(moment > entry for moment in self.moments(made))
 
 
 def figures(bench: Bench, recorded_alarms: int | None) -> dict[str, Any]:
@@ -186,9 +188,9 @@ def report(
     )
     crowd = people(folder, bench.detector) if folder is not None else []
     run(bench, crowd, minutes, people_each, quiet=as_json)
-    alarms = None
+    alarms: int | None = None
     if folder is not None:
-        alarms = sum(len(bench.moments(*pair)) for pair in recorded(folder))
+        alarms = sum(len(bench.moments(made)) for made in recorded(folder))
     result = figures(bench, alarms)
     emit(result, f"{table(result)}\n{json.dumps(result)}")
     return 1 if result["false_alarms"] or alarms else 0

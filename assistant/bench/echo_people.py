@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from assistant.audio import files
-from assistant.bench.echo_scenes import levelled
+from assistant.bench.echo_scenes import Scene, levelled
 from assistant.errors import AudioFormatError, InputError
 from assistant.events import Audio, Samples
 from assistant.stages import SpeechDetector
@@ -75,9 +75,9 @@ def _person(name: str, samples: Samples, detector: SpeechDetector) -> Person | N
     return Person(name, part, (spoken[0] - begin) * FRAME_SECONDS)
 
 
-def recorded(folder: Path) -> Iterator[tuple[Samples, Samples]]:
+def recorded(folder: Path) -> Iterator[Scene]:
     """What was played and its recorded echo: DIR/echo/NAME_far.wav and NAME_echo_only.wav."""
     for path in sorted((folder / "echo").glob("*_echo_only.wav")):
         far = path.with_name(path.name.replace("_echo_only", "_far"))
         if far.is_file():
-            yield files.read(far).samples, files.read(path).samples
+            yield Scene([(files.read(far), 0.0)], files.read(path).samples)

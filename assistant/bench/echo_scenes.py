@@ -26,16 +26,23 @@ DRIFT = (50, 200)
 """Parts per million between the two clocks, either way."""
 DIRECT = (0.0, 6.0)
 """Decibels of the direct sound above the reverberation."""
+JITTER = 0.00003
+"""Seconds by which the announced begin of a sound may be wrong, either way."""
 GAP = (0.05, 0.6)
 """Seconds between two sentences."""
 
 
+Announced = list[tuple[Audio, float]]
+"""Sounds with the session time at which the speaker said they would be heard."""
+
+
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What was played and what the microphone heard; both at 16 kHz, from session time 0."""
+    """What was played and what the microphone heard, from session time 0."""
 
-    played: Samples
+    played: Announced
     heard: Samples
+    """at 16 kHz"""
 
 
 def loudness(samples: Samples) -> float:
@@ -65,8 +72,8 @@ def scene(
 
     `other`: another sound in the room and the second at which it begins.
     """
-    played = _speech(rng, replies, round(seconds * RATE))
-    echo = levelled(_echo(rng, played), PERSON_LEVEL * 10 ** (level_db / 20))
+    played, spoken = _speech(rng, replies, round(seconds * RATE))
+    echo = levelled(_echo(rng, spoken), PERSON_LEVEL * 10 ** (level_db / 20))
     heard = echo + NOISE * rng.standard_normal(len(echo)).astype(np.float32)
     if other is not None:
         sound, at = other
@@ -89,31 +96,35 @@ def cough(rng: np.random.Generator) -> Samples:
     return levelled(np.concatenate(bursts).astype(np.float32))
 
 
-def _speech(rng: np.random.Generator, replies: Sequence[Audio], length: int) -> Samples:
+def _speech(
+    rng: np.random.Generator, replies: Sequence[Audio], length: int
+) -> tuple[Announced, Samples]:
+    """Sentence after sentence: as it was announced, and as it really was."""
     import soxr
 
-    out = np.zeros(length, np.float32)
+    announced, real = [], np.zeros(length, np.float32)
     at = round(0.5 * RATE)
     while at < length:
         reply = replies[int(rng.integers(len(replies)))]
+        announced.append((reply, at / RATE + float(rng.uniform(-JITTER, JITTER))))
         samples = soxr.resample(reply.samples, reply.rate, RATE)[: length - at]
-        out[at : at + len(samples)] = samples
+        real[at : at + len(samples)] = samples
         at += len(samples) + round(rng.uniform(*GAP) * RATE)
-    return out
+    return announced, real
 
 
-def _echo(rng: np.random.Generator, played: Samples) -> Samples:
+def _echo(rng: np.random.Generator, spoken: Samples) -> Samples:
     """As the microphone hears it, at no particular level."""
     import soxr
 
-    driven = np.tanh(1.5 * played) / 1.5
+    driven = np.tanh(1.5 * spoken) / 1.5
     drift = rng.uniform(*DRIFT) * rng.choice([-1, 1])
-    driven = soxr.resample(driven, 1e6, 1e6 + drift)[: len(played)]
+    driven = soxr.resample(driven, 1e6, 1e6 + drift)[: len(spoken)]
     response = _room(rng)
     size = len(driven) + len(response)
     echo = np.fft.irfft(np.fft.rfft(driven, size) * np.fft.rfft(response, size), size)
-    late = np.concatenate([np.zeros(round(rng.uniform(*DELAY) * RATE)), echo])[: len(played)]
-    return np.pad(late, (0, len(played) - len(late))).astype(np.float32)
+    late = np.concatenate([np.zeros(round(rng.uniform(*DELAY) * RATE)), echo])[: len(spoken)]
+    return np.pad(late, (0, len(spoken) - len(late))).astype(np.float32)
 
 
 def _room(rng: np.random.Generator) -> Samples:
