@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from assistant.ahead import Ahead
 from assistant.audio import files
 from assistant.audio.devices import choose
 from assistant.audio.mic import DeviceMicrophone, FileMicrophone
@@ -14,12 +15,15 @@ from assistant.audio.recording import Recording
 from assistant.audio.speaker import DeviceSpeaker, SilentSpeaker
 from assistant.clock import FrameClock, RealClock
 from assistant.config import Config
+from assistant.cores import physical_cores
 from assistant.ears import Ears
 from assistant.endpoint import Endpoint
 from assistant.events import Audio, Ended
 from assistant.home import Home, bank_id, open_home
 from assistant.loop import Notice, Shown, Typed
 from assistant.mouth import Page, Speech
+from assistant.patience import Limits
+from assistant.smart_turn import load as load_smart_turn
 from assistant.speakable import language_of
 from assistant.stages import Microphone, Speaker
 from assistant.vad import load_vad
@@ -124,11 +128,14 @@ class Talk:
         warm_prompts(self.mind, progress)
         self._speaker_used = speaker
         self.microphone = self._microphone(config, source, line.tell)
+        limits = Limits.of(config.endpoint)
+        endpoint = Endpoint(config.endpoint, config.vad, judged=limits.long / 1000)
+        self._ahead = self._prepare_ahead(config, endpoint, limits)
         deaf = config.audio.echo == "mute" and source.segments is None
         self._hearing = Ears(
             self.microphone,
             detector,
-            Endpoint(config.endpoint, config.vad),
+            endpoint,
             self.mind.loop.tell,
             deaf_until=lambda: speaker.busy_until + ECHO_TAIL if deaf else 0.0,
             record=recording.heard if recording is not None else lambda frame: None,
@@ -136,7 +143,26 @@ class Talk:
         )
         self._ears = Worker("ears", self._hearing.run)
         self._loop = Worker("loop", self.mind.loop.run)
-        self.engines.users.append(self._loop)
+        self._foresight = Worker("ahead", self._ahead.run)
+        self.engines.users += [self._loop, self._foresight]
+
+    def _prepare_ahead(self, config: Config, endpoint: Endpoint, limits: Limits) -> Ahead:
+        """What uses the closing silence."""
+        assert self.engines.recognizer is not None
+        melody = load_smart_turn(find) if config.endpoint.smart_turn else None
+        loop = self.mind.loop
+        ahead = Ahead(
+            self.engines.recognizer,
+            self.mind.turns,
+            endpoint.wait,
+            self.clock,
+            limits,
+            sound=melody.probability if melody is not None else None,
+            spare=physical_cores() > 2,
+            overheard=loop.floor.due,
+        )
+        loop.ahead = ahead
+        return ahead
 
     def _speaker(
         self, config: Config, source: Source, recording: Recording | None, trouble: Tell
@@ -155,11 +181,14 @@ class Talk:
         assert source.segments is not None
         mind = self.mind
 
+        def answering() -> bool:
+            return mind.loop.activity.busy or mind.loop.preparing
+
         def busy() -> bool:
-            return mind.loop.activity.busy or mind.scribe.activity.busy
+            return answering() or mind.scribe.activity.busy
 
         def idle() -> bool:
-            working = busy() if source.patient else mind.loop.activity.busy
+            working = busy() if source.patient else answering()
             return not working and self._speaker_used.busy_until <= self.clock.now()
 
         return FileMicrophone(
@@ -172,6 +201,7 @@ class Talk:
         False when it ended because a stage broke, which has been told. Raises BrokenPipeError
         when nobody reads what is shown.
         """
+        self._foresight.start()
         self._ears.start()
         self._loop.start()
         self._loop.result()

@@ -1,8 +1,9 @@
 """Speech to text with Whisper on CTranslate2.
 
-The encoder sees max(15 s, sound + 2 s) instead of the usual 30 s, which is three quarters of the
-time of a short utterance; a text that repeats itself is done again with all 30 s. Below 15 s
-loops become common. Knows nothing of turns: sound in, Transcript out.
+The encoder sees max(12 s, sound + 2 s) instead of the usual 30 s, which is most of the time of a
+short utterance; a text that repeats itself is done again with all 30 s. With 12 s there are as few
+errors as with 15 (120 recordings: .321, .326), with 10 s loops become common. Knows nothing of
+turns: sound in, Transcript out.
 
 Words that are expected are tried in a second decoding of what is encoded already. The first, which
 knows nothing of them, alone says whether anybody spoke and in which language: with codes to expect
@@ -32,10 +33,12 @@ from assistant.languages import words as in_words
 
 log = logging.getLogger(__name__)
 
-WINDOW = 15.0
+WINDOW = 12.0
 """seconds the encoder sees at least"""
 MARGIN = 2.0
 """seconds of silence after the sound; without them the last word may be cut"""
+GLIMPSE = 10.0
+"""the same for words that are only a beginning: quicker, and a loop does no harm"""
 FULL = 30.0
 """seconds the encoder was trained on"""
 LONGEST = FULL - MARGIN
@@ -48,6 +51,8 @@ FRAMES_PER_SECOND = 100
 REDO_BEAM = 5
 SURE = -0.1
 """mean log-probability above which nothing was misheard: expected words are not tried"""
+UNASKED = -0.4
+"""the same, when the words are merely possible and nobody has asked for them"""
 SLACK = 0.05
 """how much less likely, in mean log-probability, a text with an expected word may be"""
 THREADS = 4
@@ -88,6 +93,7 @@ class Whisper:
         )
         self._suppress = suppressed(self._tokenizer("en"), [-1])
         self._expected: tuple[str, ...] = ()
+        self._asked = False
 
     @classmethod
     def load(cls, config: AsrConfig, path: Path) -> Whisper:
@@ -132,8 +138,12 @@ class Whisper:
         noise = np.random.default_rng(0).normal(0, 0.01, RATE).astype(np.float32)
         self._recognise(noise, WINDOW, self._config.beam_size)
 
-    def expect(self, words: Sequence[str]) -> None:
-        """Words likely to be said next, likeliest first; from any thread, until the next call."""
+    def expect(self, words: Sequence[str], *, asked: bool = False) -> None:
+        """Words likely to be said next, likeliest first; from any thread, until the next call.
+
+        `asked`: somebody was asked for one of them.
+        """
+        self._asked = asked
         # one assignment of an immutable value: a call in progress keeps the ones it began with
         self._expected = tidied(words) if self._config.hotwords else ()
 
@@ -156,6 +166,16 @@ class Whisper:
             sum(part.confidence for part in spoken) / len(spoken),
             redone=any(part.redone for part in parts),
         )
+
+    def glimpse(self, audio: Audio) -> Transcript:
+        """The words so far of somebody who speaks on, roughly: greedy, in a smaller window."""
+        samples = resample(audio, RATE).samples
+        if len(samples) > (FULL - MARGIN) * RATE or self._why_not_even_tried(samples, 1.0):
+            return Transcript("", self._default_language, 0.0, "not tried")
+        heard = self._recognise(samples, max(GLIMPSE, len(samples) / RATE + MARGIN), 1)
+        evidence = heard.evidence
+        text = "" if evidence.looping else evidence.text
+        return Transcript(text, heard.language, math.exp(evidence.log_prob))
 
     @property
     def _default_language(self) -> str:
@@ -203,7 +223,7 @@ class Whisper:
     def _told(self, heard: _Heard, words: tuple[str, ...]) -> _Heard:
         """Heard again with these words in mind, where that found one of them; else as it was."""
         plain = heard.evidence
-        if plain.looping or plain.log_prob > SURE:
+        if plain.looping or plain.log_prob > (SURE if self._asked else UNASKED):
             return heard
         encode = self._tokenizer(heard.language).encode
         hints = prompt_tokens(words, heard.language, encode)

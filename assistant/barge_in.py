@@ -36,6 +36,9 @@ LEFT = 0.2
 """probability on the sound that keeps all speech, below which there is none to suppress"""
 DOUBTFUL_DB, DOUBTFUL = 2.0, 0.6
 """speech that is hardly louder than the rest of our echo, or of unknown level, counts less"""
+UNLEARNT = 0.4
+"""The same while the filter is still learning, when both cancellers leave more than later: never
+enough by itself, for WINDOW of it is below SURE_AT."""
 RELEASE = 24
 """frames without any evidence after which nobody speaks any more"""
 
@@ -80,7 +83,9 @@ def weight(evidence: Evidence) -> float:
         return 1.0
     if evidence.sure <= SPEECH or (known and evidence.speech <= LEFT):
         return 0.0
-    return 1.0 if known and evidence.excess_db > DOUBTFUL_DB else DOUBTFUL
+    if known and evidence.excess_db > DOUBTFUL_DB:
+        return 1.0
+    return DOUBTFUL if evidence.steady or not known else UNLEARNT
 
 
 class BargeIn:

@@ -93,6 +93,15 @@ class ChatTemplate:
         )
         return one[: common_prefix(one, other)]
 
+    def begun(self, messages: Sequence[Message]) -> list[int]:
+        """The prompt's tokens up to the last message's words, of which more are to come."""
+        *before, last = messages
+        one, other = (
+            self.tokens([*before, {**last, "content": last["content"] + more}])
+            for more in ("", " a b")
+        )
+        return one[: common_prefix(one, other)]
+
     def _plain(self, text: str) -> str:
         """Words that would read as control tokens are taken out: nobody types a role change."""
         if "<" not in text and "[" not in text:

@@ -36,6 +36,9 @@ class VadConfig:
 @dataclass(frozen=True, slots=True)
 class EndpointConfig:
     silence_ms: int = 600
+    short_ms: int = 250
+    long_ms: int = 1500
+    smart_turn: bool = True
     pre_roll_ms: int = 300
     max_seconds: float = 30.0
 
@@ -149,6 +152,8 @@ RULES: dict[str, Callable[[Any], str]] = {
     "vad.threshold": _between(0.05, 0.95),
     "vad.min_speech_ms": _between(32, 2000),
     "endpoint.silence_ms": _between(100, 5000),
+    "endpoint.short_ms": _between(100, 5000),
+    "endpoint.long_ms": _between(100, 5000),
     "endpoint.pre_roll_ms": _between(0, 2000),
     "endpoint.max_seconds": _between(1, 300),
     "asr.model": _filled,

@@ -27,6 +27,7 @@ from assistant.errors import AssistantError, ConfigError
 from assistant.flowbook import SHIPPED, load_book
 from assistant.mind import cues
 from assistant.mind.dialogue import Call, Dialogue, Task, frozen
+from assistant.mind.finished import Wanted, wanted
 from assistant.mind.flows import Book, Choice
 from assistant.mind.gate import Gate, Scene
 from assistant.mind.policy import decide
@@ -39,6 +40,7 @@ from assistant.skills.memory import Remembered
 from assistant.skills.office import open_office
 from assistant.skills.registry import ACTIONS, SOURCES, WORKS_ON, Outcome
 from assistant.wording import words
+from assistant.workers import Lock
 
 log = logging.getLogger(__name__)
 
@@ -67,6 +69,10 @@ class Handled:
     """what is open, when the gate could not tell whether the words were meant for it"""
 
 
+class Unforeseen(Exception):
+    """What would come of a turn is only known once something is carried out."""
+
+
 class Driver:
     """The flows, the office they work on, and who may do what."""
 
@@ -85,6 +91,8 @@ class Driver:
         self._gate = gate
         self._minutes = minutes
         self._known: dict[str, tuple[Choice, ...]] = {}
+        self._lock = Lock()
+        self._rehearsing = False
         self.memory: Remembered | None = None
         """the bank of the person who speaks"""
 
@@ -112,10 +120,26 @@ class Driver:
         )
 
     def handle(
-        self, dialogue: Dialogue, text: str, language: str, turn: int, now: datetime, said: str = ""
+        self,
+        dialogue: Dialogue,
+        text: str,
+        language: str,
+        turn: int,
+        now: datetime,
+        said: str = "",
+        *,
+        rehearse: bool = False,
     ) -> Handled:
-        """Decide, act, and say what came of it."""
-        view = self.view(dialogue, text, language, turn, now, said)
+        """Decide, act, and say what came of it.
+
+        `rehearse`: nothing is changed; raises Unforeseen where something would be.
+        """
+        with self._lock:
+            self._rehearsing = rehearse
+            return self._handle(self.view(dialogue, text, language, turn, now, said))
+
+    def _handle(self, view: View) -> Handled:
+        dialogue = view.dialogue
         parts = split(view)
         queue = list(parts.texts)
         decisions: list[Decision] = []
@@ -196,6 +220,11 @@ class Driver:
         said = [word for one in choices for of in one.words.values() for word in of[:1]]
         return tuple(dict.fromkeys([*task.offered.get(slot.name, ()), *said]))
 
+    def wanted(self, dialogue: Dialogue, now: datetime) -> Wanted | None:
+        """What the task under way has asked for."""
+        with self._lock:
+            return wanted(dialogue, self._book, self._sources(), now)
+
     def _step(self, view: View) -> tuple[Decision, Outcome | None]:
         decision = decide(view)
         if decision.call is None:
@@ -227,6 +256,8 @@ class Driver:
         intent = view.intent(decision.task)
         if decision.looked_up:
             intent = view.flow(decision.task).intents[decision.looked_up]
+        if self._rehearsing and intent.kind != "read":
+            raise Unforeseen(call.action)
         if why := refusal(intent, decision, view):
             log.error("%s was stopped at the gate: %s", call.action, why)
             return Outcome(FAILED, frozen({"reason": why}), ok=False)
@@ -362,4 +393,4 @@ def load_gate(folder: Path | None = None) -> Gate:
         ) from None
 
 
-__all__ = ["Call", "Driver", "Handled", "refusal", "settled"]
+__all__ = ["Call", "Driver", "Handled", "Unforeseen", "refusal", "settled"]

@@ -15,6 +15,8 @@ from assistant.events import (
     Failed,
     Frame,
     Paused,
+    Resumed,
+    Speaking,
     SpeechStarted,
     Utterance,
 )
@@ -23,7 +25,7 @@ from assistant.stages import Microphone, SpeechDetector
 GAP_SECONDS = 1.0
 """A microphone that was away for longer has missed the end of what was being said."""
 
-Event = SpeechStarted | Paused | Utterance | Ended | Failed
+Event = SpeechStarted | Speaking | Paused | Resumed | Utterance | Ended | Failed
 
 
 class Ears:

@@ -70,6 +70,20 @@ class Paused:
 
 
 @dataclass(frozen=True, slots=True)
+class Speaking:
+    """Somebody has been speaking for a while: these are the words so far."""
+
+    utterance: Utterance
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """The pause was none: the same person speaks on."""
+
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
 class Ended:
     """The microphone has nothing more to give."""
 
@@ -116,6 +130,9 @@ class Turn:
     interrupted: bool = False
     latency_ms: dict[str, float] = field(default_factory=dict)
     """endpoint, asr, first_token, first_sentence, first_audio, voice_to_voice"""
+    ahead: dict[str, Any] = field(default_factory=dict)
+    """what the closing silence was used for: `used`, `pauses`, `resumed`, `patience_ms`, `why`,
+    `asr_ms` and `wasted` (asr_ms, tokens, sound_s)"""
     decisions: list[dict[str, Any]] = field(default_factory=list)
     """what the policy decided and why: act, intent, continued, slots, why"""
     searched: list[str] = field(default_factory=list)

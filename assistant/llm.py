@@ -8,7 +8,6 @@ from __future__ import annotations
 import codecs
 import ctypes
 import time
-from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from assistant.chat import ChatTemplate, common_prefix
 from assistant.config import LlmConfig
 from assistant.cores import physical_cores
 from assistant.errors import ModelError
+from assistant.llm_library import LOGGED, library, unless_empty
 from assistant.stages import Cancel, Message
 from assistant.workers import Activity, Lock
 
@@ -30,10 +30,8 @@ REST = 1.5
 """A rest of up to so many chunks is evaluated at once: one token alone costs a third of 16."""
 MAX_THREADS = 8
 WAIT_SECONDS = 0.1
-ERROR_LEVEL = 4
-"""GGML_LOG_LEVEL_ERROR in ggml.h"""
-_LOGGED: deque[str] = deque(maxlen=8)
-_HOOKS: list[Any] = []
+INTERRUPTED = 2
+"""llama_decode's result when the abort callback said so"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,24 +47,6 @@ class Stats:
     """from the call to the first token"""
     seconds: float = 0.0
     """from the call to its end"""
-
-
-def _library() -> Any:
-    """llama.cpp, loaded once, its log kept for error messages instead of printed."""
-    from llama_cpp import llama_cpp as lib
-
-    if not _HOOKS:
-        hook = lib.llama_log_callback(
-            lambda level, text, _: (
-                _LOGGED.append(text.decode("utf-8", "replace").strip())
-                if level == ERROR_LEVEL
-                else None
-            )
-        )
-        _HOOKS.append(hook)
-        lib.llama_log_set(hook, ctypes.c_void_p(0))
-        lib.llama_backend_init()
-    return lib
 
 
 class Weights:
@@ -88,7 +68,7 @@ class Weights:
             raise ModelError(
                 f"{path}: the language model is missing; run: run.py models pull, or set llm.model."
             )
-        lib = _library()
+        lib = library()
         if gpu_layers < 0:
             gpu_layers = 999 if lib.llama_supports_gpu_offload() else 0
         for layers in dict.fromkeys((gpu_layers, 0)):
@@ -96,11 +76,11 @@ class Weights:
             params.n_gpu_layers = layers
             # A mapped file beside the repacked copy would count twice in memory.
             params.load_mode = lib.LLAMA_LOAD_MODE_MMAP if layers else lib.LLAMA_LOAD_MODE_NONE
-            _LOGGED.clear()
+            LOGGED.clear()
             model = lib.llama_model_load_from_file(str(path).encode(), params)
             if model:
                 return cls(lib, model, config, layers > 0)
-        why = _LOGGED[0] if _LOGGED else "unknown reason"
+        why = LOGGED[0] if LOGGED else "unknown reason"
         raise ModelError(
             f"{path}: llama.cpp cannot load this file ({why}); check it with: run.py models verify."
         )
@@ -198,15 +178,28 @@ class Context:
         self._running: Cancel | None = None
         self._known: list[int] = []
         self.stats = Stats()
+        self._stop = ctypes.create_string_buffer(2)
+        lib.llama_set_abort_callback(pointer, *unless_empty(lib, self._stop))
 
-    def prepare(self, messages: Sequence[Message], cancel: Cancel) -> None:
-        """Evaluate everything but the last message's words; ends early for a stream or a cancel."""
+    def interrupt(self) -> None:
+        """Leave the step in progress, within a millisecond: what asked for it has become old.
+
+        Work that is not old is begun again at once. From any thread.
+        """
+        self._stop[0] = b"\x01"
+
+    def prepare(self, messages: Sequence[Message], cancel: Cancel, *, words: bool = False) -> None:
+        """Evaluate everything but the last message's words; ends early for a stream or a cancel.
+
+        `words`: those as well, more are to come.
+        """
         while self._busy() and not cancel.cancelled:
             self._streams.wait_idle(WAIT_SECONDS)
         if cancel.cancelled:
             return
         began = time.perf_counter()
-        tokens = self._weights.template.stable(messages)[: self._size - 1]
+        template = self._weights.template
+        tokens = (template.begun if words else template.stable)(messages)[: self._size - 1]
         reused, evaluated = 0, 0
         while not cancel.cancelled:
             with self._lock:
@@ -216,7 +209,7 @@ class Context:
                 reused = reused if evaluated else kept
                 if kept == len(tokens):
                     break
-                evaluated += self._evaluate_chunk(tokens)
+                evaluated += self._evaluate_chunk(tokens, cancel)
         self.stats = Stats(evaluated, reused, seconds=time.perf_counter() - began)
 
     def stream(
@@ -253,7 +246,7 @@ class Context:
                 if number != self._newest:
                     break
                 if len(self._known) < len(tokens):
-                    evaluated += self._evaluate_chunk(tokens)
+                    evaluated += self._evaluate_chunk(tokens, cancel)
                     continue
                 token = self._best_token()
                 first = first or time.perf_counter() - began
@@ -300,15 +293,23 @@ class Context:
             del self._known[keep:]
             return keep
 
-    def _evaluate_chunk(self, tokens: Sequence[int]) -> int:
-        """Compute the next tokens that the cache does not hold; returns how many."""
+    def _evaluate_chunk(self, tokens: Sequence[int], cancel: Cancel) -> int:
+        """Compute the next tokens that the cache does not hold; how many (0: interrupted)."""
         self._alive()
+        self._stop[0] = b"\x00"
+        if cancel.cancelled:  # whoever cancels does so before interrupting
+            return 0
         rest = tokens[len(self._known) :]
         chunk = rest if len(rest) <= self._chunk * REST else rest[: self._chunk]
         array = (self._lib.llama_token * len(chunk))(*chunk)
         code = self._lib.llama_decode(
             self._pointer, self._lib.llama_batch_get_one(array, len(chunk))
         )
+        if code == INTERRUPTED:
+            if not self._lib.llama_memory_seq_rm(self._memory, 0, len(self._known), -1):
+                self._lib.llama_memory_clear(self._memory, True)
+                self._known.clear()
+            return 0
         if code != 0:
             self._lib.llama_memory_clear(self._memory, True)
             self._known.clear()

@@ -10,15 +10,19 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from assistant.ahead import Ahead, Pause, recognised
 from assistant.events import (
     Ended,
     Failed,
     Paused,
+    Resumed,
+    Speaking,
     SpeechStarted,
     Transcript,
     Turn,
     Utterance,
 )
+from assistant.floor import Floor
 from assistant.marks import Heard
 from assistant.memory.extract import Noted
 from assistant.mouth import Mouth
@@ -40,6 +44,8 @@ log = logging.getLogger(__name__)
 
 ENGINES = frozenset({"asr", "llm", "tts", "notes", "turn", "memory", "flows"})
 """Stages that may fail at every turn; the others tell each of their troubles once by themselves."""
+CUT_SECONDS = 0.3
+"""longest wait for the conversation to know that a reply was cut"""
 SORRY = {"asr": "failed_asr", "turn": "failed_llm"}
 """what is said when a stage fails that leaves the person without any answer"""
 
@@ -84,7 +90,19 @@ class _Check:
     """Look again whether a record is complete."""
 
 
-Event = SpeechStarted | Paused | Utterance | Typed | Noted | Failed | Ended | _Silenced | _Check
+Event = (
+    SpeechStarted
+    | Speaking
+    | Paused
+    | Resumed
+    | Utterance
+    | Typed
+    | Noted
+    | Failed
+    | Ended
+    | _Silenced
+    | _Check
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,13 +135,16 @@ class Loop:
         self._show = show
         self._inbox: Inbox[tuple[Event, Cancel]] = Inbox(1024)
         self._work = Generation()
-        self._ahead: tuple[float, Transcript] | None = None
-        """words recognised in a pause, with the end of the speech they cover"""
+        self.ahead: Ahead | None = None
+        """what uses the closing silence, where there is speech"""
+        self.floor = Floor(mouth, clock, self._give_way, self._asked_back)
         self._unheard: Heard | None = None
         """a turn that was cut before anything of its reply was heard"""
         self._records: dict[int, Turn] = {}
         self._cutting = Activity()
         """playback is being stopped and the record does not know yet"""
+        self._cut_off = Activity()
+        """the same, and the conversation does not know yet"""
         self._asked = 0
         self._failed: dict[str, int] = {}
         """which request a stage last failed at"""
@@ -132,26 +153,59 @@ class Loop:
         self.activity = Activity()
         """what is being computed for an answer"""
 
+    @property
+    def preparing(self) -> bool:
+        """Something is made that may be heard."""
+        return self._mouth.activity.busy or (self.ahead is not None and self.ahead.activity.busy)
+
     def tell(self, event: Event) -> None:
         """Hand over an event from any thread."""
         if isinstance(event, SpeechStarted):
             self._gate.close()  # opened again when its utterance is answered
-            self._silence()
+            self._turns.interrupt()
+            if not self.floor.taken():
+                self._silence()
         elif isinstance(event, Typed):
             self._gate.close()
-        work = isinstance(event, (Paused, Utterance, Typed))
+        if isinstance(event, (Speaking, Paused, Resumed)):
+            self._prepare(event)
+            return
+        work = isinstance(event, (Utterance, Typed))
         if work:
             self.activity.begin()
         if not self._put(event) and work:
             self.activity.end()
 
+    def _prepare(self, event: Speaking | Paused | Resumed) -> None:
+        if isinstance(event, Speaking):
+            if self.ahead is not None and not self.activity.busy and not self.floor.held:
+                self.ahead.speaking(event.utterance)
+        elif isinstance(event, Resumed):
+            self.floor.taken()  # "uh-huh … but tell me"
+            if self.ahead is not None:
+                self.ahead.resumed()
+        elif self.ahead is not None and not self._stopped:
+            self.ahead.paused(event.utterance)
+
+    def _asked_back(self) -> bool:
+        """The last reply is a question."""
+        last = self._turns.last
+        return last is not None and last.reply.rstrip().endswith(("?", "？"))
+
+    def _give_way(self) -> None:
+        """What was said over our voice is no "uh-huh": the reply is cut, before an answer."""
+        self._silence()
+        self._cut_off.wait_idle(CUT_SECONDS)
+
     def _silence(self) -> None:
-        """Someone speaks: what is being thought or said becomes old."""
+        """What is being thought or said becomes old."""
         if self.activity.busy or self._mouth.busy_until > self._clock.now():
             self._cutting.begin()
+            self._cut_off.begin()
             self._work.advance()
             if not self._put(_Silenced(self._mouth.stop())):
                 self._cutting.end()
+                self._cut_off.end()
 
     def _put(self, event: Event) -> bool:
         """False when nobody will take it any more."""
@@ -182,7 +236,7 @@ class Loop:
         """Nobody takes the events any more: whoever waits for an answer waits in vain."""
         self._inbox.close()
         for event, _ in self._inbox:
-            if isinstance(event, (Paused, Utterance, Typed)):
+            if isinstance(event, (Utterance, Typed)):
                 self.activity.end()
 
     def stop(self) -> None:
@@ -192,6 +246,8 @@ class Loop:
         """
         self._stopped = True
         self._work.advance()
+        if self.ahead is not None:
+            self.ahead.stop()
         self._turns.cut(self._mouth.stop())
         self._inbox.close()
 
@@ -216,12 +272,10 @@ class Loop:
                 self._cut(self._clock.now())
         elif isinstance(event, _Silenced):
             self._cutting.end()
-            self._cut(event.at)
-        elif isinstance(event, Paused):
             try:
-                self._recognise_ahead(event.utterance)
+                self._cut(event.at)
             finally:
-                self.activity.end()
+                self._cut_off.end()
         elif isinstance(event, (Utterance, Typed)):
             try:
                 self._turn(event, cancel)
@@ -233,30 +287,22 @@ class Loop:
                 self.activity.end()
                 self._gate.open()
 
-    def _recognise_ahead(self, utterance: Utterance) -> None:
-        """Use the closing silence: the words are ready when the end is sure (decision 3)."""
-        if not len(self._inbox) and not self._stopped:  # else the person already speaks on
-            try:
-                self._ahead = (utterance.end, self._recognise(utterance))
-            except Exception as error:  # told when it fails again at the end of the utterance
-                log.warning("recognition in a pause failed: %s", type(error).__name__)
-
-    def _recognise(self, utterance: Utterance) -> Transcript:
-        assert self._recognizer is not None, "speech without a recogniser"
-        return self._recognizer.transcribe(utterance.audio, speech_share=utterance.speech_share)
-
     def _turn(self, event: Utterance | Typed, cancel: Cancel) -> None:
         if self._stopped:
             return
         self._asked += 1
-        heard = self._typed(event) if isinstance(event, Typed) else self._listen(event)
+        pause = self._heard(event) if isinstance(event, Utterance) else None
+        heard = self._typed(event) if isinstance(event, Typed) else self._listen(event, pause)
+        foreseen = pause.foreseen if pause is not None else None
         if heard is None or self._stopped:  # recognition may have taken a second
+            if foreseen is not None:
+                foreseen.drop()
             return
         again = self._unheard is not None
         self._unheard = None
         for number in [n for n, turn in self._records.items() if turn.state_after is not None]:
             self._show(Finished(self._records.pop(number)))
-        turn = self._turns.take(heard, cancel, again=again)
+        turn = self._turns.take(heard, cancel, again=again, foreseen=foreseen)
         if cancel.cancelled:
             # Asked again, as the thread that made this old may not have come so far yet.
             turn = self._turns.cut(self._mouth.stop()) or turn
@@ -272,30 +318,44 @@ class Loop:
     def _expect(self) -> None:
         """Tell recognition which words may come next."""
         if self._recognizer is not None:
-            self._recognizer.expect(self._turns.expected())
+            self._recognizer.expect(self._turns.expected(), asked=self._turns.asking)
 
     def _typed(self, event: Typed) -> Heard:
         now = self._clock.now()
         return Heard(event.text, event.language, now, now, now)
 
-    def _listen(self, utterance: Utterance) -> Heard | None:
-        ahead, self._ahead = self._ahead, None
+    def _heard(self, utterance: Utterance) -> Pause:
+        """The words, from the pause they ended with, or recognised now."""
+        if self.ahead is not None:
+            return self.ahead.take(utterance)
+        assert self._recognizer is not None, "speech without a recogniser"
+        return recognised(self._recognizer, Pause(utterance), self._clock)
+
+    def _listen(self, utterance: Utterance, pause: Pause | None) -> Heard | None:
         before = self._unheard
-        try:
-            known = ahead is not None and ahead[0] == utterance.end
-            transcript = ahead[1] if ahead and known else self._recognise(utterance)
-        except Exception as error:
-            self._fail(Failed("asr", error))
+        assert pause is not None
+        transcript = pause.transcript
+        if transcript is None:
+            self.floor.lost(self._cut_short)
+            self._fail(Failed("asr", pause.error or RuntimeError("nothing was recognised")))
+            return before
+        kind = self.floor.kind(transcript, utterance.end, self._cut_short)
+        if kind == "backchannel":
             return before
         self._show(Said(replace(transcript, text=redact(transcript.text).text)))
-        if not transcript.text:
+        if not transcript.text or kind == "stop":
             return before  # a cough: what it interrupted is answered after all
         text, language = transcript.text, transcript.language
         self._language = language
         if before is not None:  # nothing of the answer was heard: both parts are one request
             text = f"{before.text} {text}"
-        now = self._clock.now()
-        return Heard(text, language, utterance.end, utterance.closed, max(now, utterance.closed))
+        at = max(pause.recognised, utterance.closed)
+        ahead = self.ahead.report(pause) if self.ahead is not None else {}
+        return Heard(text, language, utterance.end, utterance.closed, at, ahead)
+
+    def _cut_short(self) -> None:
+        """The same as `_give_way`, on the loop's own thread, where no reply is being made."""
+        self._cut(self._mouth.stop())
 
     def _cut(self, at: float) -> None:
         """Playback ended early: the record says what was really heard."""
@@ -335,4 +395,5 @@ class Loop:
         self._show(event)
         if event.stage in SORRY:
             sorry = words(SORRY[event.stage], self._language)
-            self._mouth.deliver([sorry], self._language, CancelToken(), lambda text: None)
+            made = self._mouth.render(lambda cancel: iter([sorry]), self._language)
+            self._mouth.deliver(made, self._language, CancelToken(), lambda text: None)

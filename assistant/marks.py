@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from assistant.mouth import Delivery
 
@@ -19,6 +21,8 @@ class Heard:
     """when the endpoint was sure"""
     recognised: float
     """when the words were known"""
+    ahead: Mapping[str, Any] = field(default_factory=dict)
+    """what the silence before `closed` was used for (events.Turn.ahead)"""
 
 
 @dataclass(slots=True)
@@ -27,6 +31,8 @@ class Raw:
 
     pieces: list[str] = field(default_factory=list)
     first: float | None = None
+    error: Exception | None = None
+    """why nothing more came"""
 
     @property
     def text(self) -> str:
@@ -48,7 +54,7 @@ def latency(heard: Heard, raw: Raw, delivery: Delivery) -> dict[str, float]:
         if at is None:
             continue
         result[name] = round(max(0.0, at - previous) * 1000, 1)
-        previous = max(previous, at)
+        previous = max(previous, at)  # what was ready before the end was sure took no time
     if delivery.first_audio is not None:
         result["voice_to_voice"] = round((delivery.first_audio - heard.end) * 1000, 1)
     return result

@@ -1,4 +1,4 @@
-"""From sentences to sound: synthesised on a worker of its own while the next one is being written.
+"""From sentences to what is heard: a reply that is being made is delivered sentence by sentence.
 
 Knows where each sentence lies on the session clock, and so what of it was really heard.
 """
@@ -6,14 +6,15 @@ Knows where each sentence lies on the session clock, and so what of it was reall
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from assistant.events import Failed
+from assistant.events import Audio, Failed
+from assistant.rendering import Item, Rendering
 from assistant.stages import Cancel, Clock, Speaker, Voice
 from assistant.wording import words
-from assistant.workers import Closed, Inbox, Worker
+from assistant.workers import Activity
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,15 @@ class Delivery:
         self.until = min(self.until, at)
         return self.until
 
+    def delay(self, after: float, seconds: float) -> None:
+        """What was to end later than `after` is heard so much later: playback was held."""
+        self.placed[:] = [
+            replace(item, begin=item.begin + seconds, end=item.end + seconds)
+            if item.end > after
+            else item
+            for item in self.placed
+        ]
+
     def heard(self, until: float) -> str:
         """The words played by the time `until`, cut at a word by its share of the time."""
         parts = []
@@ -66,20 +76,38 @@ class Delivery:
 class Mouth(Protocol):
     """Where a reply goes: a speaker or a page."""
 
+    def render(
+        self,
+        sentences: Callable[[Cancel], Iterator[str]],
+        language: str,
+        ready: Callable[[], None] = lambda: None,
+    ) -> Rendering:
+        """Begin to make a reply; nothing of it is heard or seen. `sentences` runs on a worker."""
+
     def deliver(
         self,
-        sentences: Iterable[str],
+        rendering: Rendering,
         language: str,
         cancel: Cancel,
         written: Callable[[str], None],
     ) -> Delivery:
         """Blocks until every sentence is handed over; `written` gets the text so far."""
 
+    def hold(self) -> float:
+        """Silence at once, and what is queued is kept; the session time of the last sound heard."""
+
+    def resume(self) -> None:
+        """Go on from about where `hold` came."""
+
     def stop(self) -> float:
         """Silence at once; the session time of the last sound heard."""
 
     @property
     def busy_until(self) -> float: ...
+
+    @property
+    def activity(self) -> Activity:
+        """What is being made."""
 
 
 class Page:
@@ -88,24 +116,40 @@ class Page:
     def __init__(self, clock: Clock, show: Callable[[str], None]) -> None:
         self._clock = clock
         self._show = show
+        self.activity = Activity()
+
+    def render(
+        self,
+        sentences: Callable[[Cancel], Iterator[str]],
+        language: str,
+        ready: Callable[[], None] = lambda: None,
+    ) -> Rendering:
+        return Rendering(sentences, lambda text: iter(()), self._clock, self.activity, ready)
 
     def deliver(
         self,
-        sentences: Iterable[str],
+        rendering: Rendering,
         language: str,
         cancel: Cancel,
         written: Callable[[str], None],
     ) -> Delivery:
+        rendering.adopt(cancel)
         delivery = Delivery()
-        for text in sentences:
+        for item in rendering.items():
             now = self._clock.now()
-            delivery.sentences.append(text)
-            delivery.first_sentence = delivery.first_sentence or now
+            delivery.sentences.append(item.text)
+            delivery.first_sentence = delivery.first_sentence or item.written
             delivery.first_audio = delivery.first_audio or now
-            delivery.placed.append(Placed(text, now, now))
+            delivery.placed.append(Placed(item.text, now, now))
             written(delivery.text)
-            self._show(text)
+            self._show(item.text)
         return delivery
+
+    def hold(self) -> float:
+        return self._clock.now()
+
+    def resume(self) -> None:
+        """What is shown stays."""
 
     def stop(self) -> float:
         return self._clock.now()
@@ -135,33 +179,54 @@ class Speech:
         self._tell = tell
         self._notice = notice
         self._unspoken: set[str] = set()
+        self._current: Delivery | None = None
+        self._held_at = 0.0
+        self.activity = Activity()
+
+    def render(
+        self,
+        sentences: Callable[[Cancel], Iterator[str]],
+        language: str,
+        ready: Callable[[], None] = lambda: None,
+    ) -> Rendering:
+        def speak(text: str) -> Iterator[Audio]:
+            spoken_in = self._language_of(text, language)
+            if spoken_in in self._voice.languages:
+                yield from self._voice.synthesize(text, spoken_in)
+
+        return Rendering(sentences, speak, self._clock, self.activity, ready)
 
     def deliver(
         self,
-        sentences: Iterable[str],
+        rendering: Rendering,
         language: str,
         cancel: Cancel,
         written: Callable[[str], None],
     ) -> Delivery:
-        delivery = Delivery()
-        queue: Inbox[str] = Inbox(8)
-        worker = Worker("voice", lambda: self._synthesize(queue, language, cancel, delivery))
-        with worker:
+        rendering.adopt(cancel)
+        delivery = self._current = Delivery()
+        for item in rendering.items():
+            if delivery.first_sentence is None:
+                delivery.first_sentence = item.written
+            delivery.sentences.append(item.text)
+            written(delivery.text)
             try:
-                for text in sentences:
-                    if delivery.first_sentence is None:
-                        delivery.first_sentence = self._clock.now()
-                    delivery.sentences.append(text)
-                    written(delivery.text)
-                    queue.put(text)
-            except Closed:
-                pass  # the voice gave up; what is written is shown
-            finally:
-                queue.close()
-            worker.join(60.0)
+                self._play(item, language, cancel, delivery)
+            except Exception as error:
+                self._tell(Failed("tts", error))
+                self._shown(item.text, delivery)
         if cancel.cancelled:
             self._speaker.stop()
         return delivery
+
+    def hold(self) -> float:
+        self._held_at = self._speaker.hold()
+        return self._held_at
+
+    def resume(self) -> None:
+        later = self._speaker.resume()
+        if self._current is not None:
+            self._current.delay(self._held_at, later)
 
     def stop(self) -> float:
         return self._speaker.stop()
@@ -170,36 +235,26 @@ class Speech:
     def busy_until(self) -> float:
         return self._speaker.busy_until
 
-    def _synthesize(
-        self, queue: Inbox[str], language: str, cancel: Cancel, delivery: Delivery
-    ) -> None:
-        for text in queue:
-            if cancel.cancelled:
-                continue
-            try:
-                self._speak(text, language, cancel, delivery)
-            except Exception as error:
-                self._tell(Failed("tts", error))
-                self._shown(text, delivery)
-
-    def _speak(self, text: str, language: str, cancel: Cancel, delivery: Delivery) -> None:
-        spoken_in = self._language_of(text, language)
+    def _play(self, item: Item, language: str, cancel: Cancel, delivery: Delivery) -> None:
+        spoken_in = self._language_of(item.text, language)
         if spoken_in not in self._voice.languages:
-            self._say_it_is_shown(spoken_in, delivery)
-            self._shown(text, delivery)
+            if not cancel.cancelled:
+                self._say_it_is_shown(spoken_in, delivery)
+            self._shown(item.text, delivery)
             return
         begin = end = None
-        for audio in self._voice.synthesize(text, spoken_in):
+        for sound in item.sounds:
             if cancel.cancelled:
                 break
-            at = self._speaker.play(audio)
+            if isinstance(sound, Exception):
+                raise sound
+            at = self._speaker.play(sound)
             begin = at if begin is None else begin
-            end = at + audio.seconds
-        if begin is None or end is None:
-            return
-        delivery.placed.append(Placed(text, begin, end))
-        if delivery.first_audio is None:
-            delivery.first_audio = begin
+            end = at + sound.seconds
+            if delivery.first_audio is None:
+                delivery.first_audio = begin
+        if begin is not None and end is not None:
+            delivery.placed.append(Placed(item.text, begin, end))
 
     def _shown(self, text: str, delivery: Delivery) -> None:
         now = self._clock.now()

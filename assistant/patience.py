@@ -77,10 +77,10 @@ class Limits:
     """trailing off"""
 
     @classmethod
-    def of(cls, config: EndpointConfig, short: int = 250, long: int = 1500) -> Limits:
-        """Never shorter than `short`, never longer than `long`, whatever the setting between."""
+    def of(cls, config: EndpointConfig) -> Limits:
+        """Of the settings; what is short or long never lies on the wrong side of the default."""
         default = config.silence_ms
-        return cls(min(short, default), default, max(long, default))
+        return cls(min(config.short_ms, default), default, max(config.long_ms, default))
 
     def ms(self, level: Level) -> int:
         """The silence of a step; the steps between lie half-way."""

@@ -48,9 +48,13 @@ class Primed:
         """What the last call cost."""
         return self._context.stats
 
-    def prepare(self, messages: Sequence[Message], cancel: Cancel) -> None:
+    def prepare(self, messages: Sequence[Message], cancel: Cancel, *, words: bool = False) -> None:
         self._prime(messages, cancel)
-        self._context.prepare(messages, cancel)
+        self._context.prepare(messages, cancel, words=words)
+
+    def interrupt(self) -> None:
+        """Leave the step in progress: what asked for it has become old."""
+        self._context.interrupt()
 
     def stream(
         self, messages: Sequence[Message], cancel: Cancel, *, max_tokens: int
@@ -98,8 +102,11 @@ class Primed:
 
 
 def rules_alone(messages: Sequence[Message]) -> list[Message]:
-    """The beginning of a reply's prompt: rules and worked examples; all else changes."""
-    return [*opening(), {"role": "user", "content": ""}]
+    """The beginning of a reply's prompt: rules and worked examples; all else changes.
+
+    It ends with an example, for what comes next may be of any role.
+    """
+    return opening()
 
 
 def without_words(messages: Sequence[Message]) -> list[Message]:

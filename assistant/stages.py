@@ -51,15 +51,27 @@ class Recognizer(Protocol):
 
     def transcribe(self, audio: Audio, *, speech_share: float = 1.0) -> Transcript: ...
 
-    def expect(self, words: Sequence[str]) -> None:
-        """Names, codes and choices likely to be said next, likeliest first; from any thread."""
+    def glimpse(self, audio: Audio) -> Transcript:
+        """The words so far of somebody who speaks on, roughly and quickly."""
+
+    def expect(self, words: Sequence[str], *, asked: bool = False) -> None:
+        """Names, codes and choices likely to be said next, likeliest first; from any thread.
+
+        `asked`: somebody was asked for one of them.
+        """
 
 
 class LanguageModel(Protocol):
     """One context on the weights: it remembers the prompt it has already evaluated."""
 
-    def prepare(self, messages: Sequence[Message], cancel: Cancel) -> None:
-        """Evaluate everything but the last message's words, so that a reply starts at once."""
+    def prepare(self, messages: Sequence[Message], cancel: Cancel, *, words: bool = False) -> None:
+        """Evaluate everything but the last message's words, so that a reply starts at once.
+
+        `words`: those as well, because the rest of them is still to come.
+        """
+
+    def interrupt(self) -> None:
+        """Leave the step in progress; what is not cancelled begins it again. From any thread."""
 
     def stream(
         self, messages: Sequence[Message], cancel: Cancel, *, max_tokens: int
@@ -86,6 +98,12 @@ class Speaker(Protocol):
     @property
     def busy_until(self) -> float:
         """Session time at which the queue will be empty."""
+
+    def hold(self) -> float:
+        """Silence, and what is queued is kept; returns the session time of the last sound heard."""
+
+    def resume(self) -> float:
+        """Go on a little before the cut; returns how much later all that is queued is heard."""
 
     def stop(self) -> float:
         """Drop what is queued; returns the session time of the last sample played."""

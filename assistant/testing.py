@@ -84,8 +84,11 @@ class ScriptedModel:
         """Block until a piece is wanted; TimeoutError when nobody asks."""
         self._reached.get(seconds)
 
-    def prepare(self, messages: Sequence[Message], cancel: Cancel) -> None:
+    def prepare(self, messages: Sequence[Message], cancel: Cancel, *, words: bool = False) -> None:
         self.prepared.append(list(messages))
+
+    def interrupt(self) -> None:
+        """It looks at its cancel token before every piece."""
 
     def stream(
         self, messages: Sequence[Message], cancel: Cancel, *, max_tokens: int
@@ -153,11 +156,15 @@ class ScriptedRecognizer:
         self.expected: list[tuple[str, ...]] = []
         """words of every `expect`"""
 
-    def expect(self, words: Sequence[str]) -> None:
+    def expect(self, words: Sequence[str], *, asked: bool = False) -> None:
         self.expected.append(tuple(words))
 
     def enqueue(self, *answers: str | Transcript | Exception) -> None:
         self._answers.extend(answers)
+
+    def glimpse(self, audio: Audio) -> Transcript:
+        """Nothing yet."""
+        return Transcript("", self._language, 0.0, "scripted")
 
     def transcribe(self, audio: Audio, *, speech_share: float = 1.0) -> Transcript:
         self.heard.append(audio)

@@ -34,8 +34,8 @@ QUIET = 0.001
 LEAD_SECONDS, TAIL_SECONDS = 0.02, 0.06
 """Kept of the voice's own silence before and after the speech."""
 GAPS = {",": 0.08, ";": 0.14, ":": 0.14, ".": 0.24, "!": 0.24, "?": 0.24}
-"""Seconds of silence after a mark; a sentence that ends without one gets OTHER_GAP."""
-OTHER_GAP = 0.1
+"""Seconds of silence after a mark; what ends without one goes on after a breath, OTHER_GAP."""
+OTHER_GAP = 0.05
 LONGEST = 300
 """Characters synthesised at once; a longer sentence is divided at a comma or a space."""
 

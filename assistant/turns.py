@@ -5,41 +5,57 @@ The same for speech and text. Nothing here waits for disk, search or background 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
-from datetime import datetime
+from dataclasses import dataclass, field, replace
 
 from assistant.config import MindConfig
-from assistant.dialogues import Driver, Handled
-from assistant.errors import Cancelled
+from assistant.dialogues import Driver, Handled, Unforeseen
 from assistant.events import Failed, Turn
 from assistant.marks import Heard, Raw, latency
 from assistant.memory.bank import Bank
 from assistant.memory.cache import Conversation
 from assistant.memory.extract import Scribe
 from assistant.memory.store import Store, commit_state, give_up_jobs, keep_state, keep_turn
-from assistant.mind.block import Block
 from assistant.mind.dialogue import Dialogue
-from assistant.mind.judge import TOKENS, answers, judge_messages
+from assistant.mind.finished import Wanted
 from assistant.mind.merge import Update, merge
 from assistant.mind.names import names
 from assistant.mind.project import projected
-from assistant.mind.prompt import Exchange, reply_messages
-from assistant.mind.reply import answer
+from assistant.mind.prompt import Exchange
 from assistant.mind.state import State
 from assistant.mouth import Delivery, Mouth
-from assistant.redact import redact
-from assistant.stages import Cancel, Clock, LanguageModel, Message
+from assistant.planner import Planner, Sentences
+from assistant.rendering import Rendering
+from assistant.stages import Cancel, Clock, LanguageModel
 from assistant.wording import words
 
-_NO_WORDS = re.compile(r"[\W\d_]*(?:[A-Za-z]{1,2}[- ]?\d+)?[\W\d_]*$")
-"""codes and numbers: no word tells the language"""
 KEPT_SECONDS = 0.5
 """longest wait for the record of a turn that has been answered"""
 SLACK_SECONDS = 0.1
 """A reply cut so shortly before its end was heard whole: a device is not exact to the sample."""
+
+
+@dataclass(slots=True)
+class Foreseen:
+    """What a turn would be, and its reply in the making; nothing of it has happened."""
+
+    act: str = ""
+    """what the policy would do"""
+    reply: object = None
+    """what the reply is made from: it serves a turn only where that is the same"""
+    rendering: Rendering | None = None
+    raw: Raw = field(default_factory=Raw)
+
+    @property
+    def by_model(self) -> bool:
+        """The reply is the model's."""
+        return isinstance(self.reply, list)
+
+    def drop(self) -> None:
+        """It comes to nothing."""
+        if self.rendering is not None:
+            self.rendering.drop()
 
 
 class Turns:
@@ -69,16 +85,24 @@ class Turns:
         self._bank = bank
         self._conversation = conversation
         self._store = store
-        self._model = model
         self._scribe = scribe
         self._mouth = mouth
         self._clock = clock
         self._tell = tell
-        self._max_tokens = max_tokens
         self._driver = driver
-        self._judge = judge
         self._limits = limits or MindConfig()
+        self.planner = Planner(
+            conversation,
+            model,
+            clock,
+            tell,
+            max_tokens=max_tokens,
+            driver=driver,
+            judge=judge,
+            bank=bank,
+        )
         self._last: tuple[Turn, Delivery] | None = None
+        self._foreseen: Foreseen | None = None
         self._before = Dialogue()
         """the tasks before the last turn, should it be taken again"""
         self.acted = False
@@ -89,13 +113,62 @@ class Turns:
         """The last turn, as far as it is known."""
         return self._last[0] if self._last else None
 
-    def take(self, heard: Heard, cancel: Cancel, *, again: bool = False) -> Turn:
-        """Answer; `again` replaces the last turn, whose reply nobody has heard."""
-        text = self._without_secrets(heard.text, again=again)
-        if _NO_WORDS.match(text) and self._last is not None:  # "B105" is said in any language
-            heard = replace(heard, language=self._last[0].language)
-        secret = text != heard.text and "?" not in text and "？" not in text
-        heard = replace(heard, text=text)
+    def foresee(self, heard: Heard, cancel: Cancel, ready: Callable[[], None]) -> Foreseen:
+        """What the turn would be if these were the words; its reply begins to be made.
+
+        `ready` is called when something of it could be heard, or nothing can be foreseen.
+        """
+        heard, secret = self.planner.settled(heard, self._last_language, again=False)
+        tasks = self._conversation.state.dialogue
+        number = self._conversation.next_turn
+        try:
+            handled = self.planner.decide(number, tasks, heard, cancel, rehearse=True)
+        except Unforeseen:
+            ready()
+            return Foreseen("run")
+        if cancel.cancelled:
+            return Foreseen()
+        act = handled.decisions[-1].act if handled is not None else ""
+        replies = handled.replies if handled is not None else ()
+        if not replies and secret:
+            replies = (words("secret", heard.language),)
+        if replies:
+            foreseen = Foreseen(act, replies)
+            made: Sentences = lambda cancel: iter(replies)  # noqa: E731
+        else:
+            prompted = self.planner.prompt(heard, ahead=True)
+            foreseen = Foreseen(act, prompted.messages)
+            made = self.planner.sentences(prompted.messages, heard, foreseen.raw)
+        foreseen.rendering = self._mouth.render(made, heard.language, ready)
+        return foreseen
+
+    def anticipate(self, heard: Heard, cancel: Cancel) -> None:
+        """More words are to come: evaluate those that are there."""
+        heard, _ = self.planner.settled(heard, self._last_language, again=False)
+        self.planner.prepare(heard, cancel)
+
+    def interrupt(self) -> None:
+        """Have the model leave what has become old."""
+        self.planner.interrupt()
+
+    def wanted(self) -> Wanted | None:
+        """What the task under way has asked for."""
+        if self._driver is None:
+            return None
+        return self._driver.wanted(self._conversation.state.dialogue, self.planner.now())
+
+    @property
+    def _last_language(self) -> str | None:
+        return self._last[0].language if self._last else None
+
+    def take(
+        self, heard: Heard, cancel: Cancel, *, again: bool = False, foreseen: Foreseen | None = None
+    ) -> Turn:
+        """Answer; `again` replaces the last turn, whose reply nobody has heard.
+
+        What was `foreseen` is used where it is what is to be said now.
+        """
+        heard, secret = self.planner.settled(heard, self._last_language, again=again)
         if self._bank is not None and not again:
             self._bank.turn_begins()
         number = self._conversation.next_turn - (1 if again else 0)
@@ -110,8 +183,10 @@ class Turns:
             raw="",
             reply="",
             heard="",
+            ahead=dict(heard.ahead),
         )
-        handled = self._decide(turn, tasks, heard, cancel)
+        self._foreseen = foreseen
+        handled = self.planner.decide(number, tasks, heard, cancel)
         if self._conversation.session != turn.session:  # "forget everything": it began anew
             turn, handled = self._anew(turn, handled)
             tasks = Dialogue()
@@ -127,6 +202,21 @@ class Turns:
                 return self._by_rule(turn, handled, heard, cancel)
         return self._by_model(turn, heard, cancel, again=again)
 
+    def _rendering(
+        self, turn: Turn, reply: object, sentences: Callable[[Raw], Sentences]
+    ) -> tuple[Rendering, Raw]:
+        """The reply in the making: the one that was foreseen, if it is this one."""
+        foreseen, self._foreseen = self._foreseen, None
+        if foreseen is not None:
+            made = foreseen.rendering
+            fits = foreseen.reply == reply and foreseen.raw.error is None
+            if made is not None and fits and not made.cancelled and made.error is None:
+                turn.ahead["used"] = True
+                return made, foreseen.raw
+            foreseen.drop()
+        raw = Raw()
+        return self._mouth.render(sentences(raw), turn.language), raw
+
     def _anew(self, turn: Turn, handled: Handled | None) -> tuple[Turn, Handled | None]:
         """The turn as the first of the conversation that it began."""
         conversation = self._conversation
@@ -138,42 +228,6 @@ class Turns:
         )
         return turn, replace(handled, dialogue=Dialogue()) if handled is not None else None
 
-    def _without_secrets(self, text: str, *, again: bool) -> str:
-        """What the person said, with passwords and the like taken out before anything sees it."""
-        recent = self._conversation.recent()
-        recent = recent[:-1] if again else recent
-        said, before = (recent[-1].reply, recent[-1].user) if recent else ("", "")
-        found = redact(text, after=said)
-        return found.text if found.kinds else redact(text, after=before).text
-
-    def _decide(self, turn: Turn, tasks: Dialogue, heard: Heard, cancel: Cancel) -> Handled | None:
-        """What the flows make of it; None when they cannot be asked."""
-        if self._driver is None:
-            return None
-        said, now = self._said(), self._now()
-        try:
-            handled = self._driver.handle(tasks, heard.text, heard.language, turn.turn, now, said)
-            if handled.question and self._meant(handled.question, heard.text, cancel):
-                return self._driver.asked_again(handled, "the model: an answer")
-            return handled
-        except Exception as error:  # the model answers, as if there were no flows
-            self._tell(Failed("flows", error))
-            return None
-
-    def _meant(self, question: str, text: str, cancel: Cancel) -> bool:
-        """One word from the model: was this an answer to the question?"""
-        if self._judge is None:
-            return False
-        messages = judge_messages(question, text)
-        return answers("".join(self._judge.stream(messages, cancel, max_tokens=TOKENS)))
-
-    def _now(self) -> datetime:
-        return datetime.fromtimestamp(self._clock.wall())
-
-    def _said(self) -> str:
-        recent = self._conversation.recent()
-        return recent[-1].reply if recent else ""
-
     def _by_rule(self, turn: Turn, handled: Handled, heard: Heard, cancel: Cancel) -> Turn:
         """The reply is known and so is the state after it: both are kept before it is spoken."""
         turn = replace(turn, reply=" ".join(handled.replies), heard="")
@@ -182,9 +236,9 @@ class Turns:
         else:
             state = self._commit(turn, handled, heard)
         turn = replace(turn, state_after=state.to_dict())
-        delivery = self._mouth.deliver(
-            iter(handled.replies), heard.language, cancel, lambda text: None
-        )
+        replies = handled.replies
+        rendering, _ = self._rendering(turn, replies, lambda raw: lambda cancel: iter(replies))
+        delivery = self._mouth.deliver(rendering, heard.language, cancel, lambda text: None)
         turn = replace(
             turn,
             reply=delivery.text,
@@ -198,7 +252,7 @@ class Turns:
         """The tasks as they are now, put into whatever the state is by then."""
         assert self._driver is not None
         view = self._driver.view(
-            handled.dialogue, heard.text, heard.language, turn.turn, self._now()
+            handled.dialogue, heard.text, heard.language, turn.turn, self.planner.now()
         )
         return lambda state: projected(state, view, self._limits)
 
@@ -260,25 +314,13 @@ class Turns:
         return result[0]
 
     def _by_model(self, turn: Turn, heard: Heard, cancel: Cancel, *, again: bool) -> Turn:
-        recent = self._conversation.recent()
-        if again:
-            recent = recent[:-1]
-        raw = Raw()
-        known = self._conversation.known
-        block, searched = self._recalled(heard)
-        turn = replace(turn, recalled=list(block.lines), searched=searched)
-        messages = reply_messages(
-            known,
-            recent,
-            heard.text,
-            heard.language,
-            block.profile,
-            block.moment,
-            notes=block.notes,
-            today=self._now().date(),
+        prompted = self.planner.prompt(heard, again=again)
+        messages = prompted.messages
+        turn = replace(turn, recalled=list(prompted.recalled), searched=list(prompted.searched))
+        rendering, raw = self._rendering(
+            turn, messages, lambda raw: self.planner.sentences(messages, heard, raw)
         )
-        pieces = self._pieces(messages, cancel, raw)
-        if known.interrupted:  # the prompt has it now
+        if self._conversation.known.interrupted:  # the prompt has it now
             self._interrupted(turn.turn, "")
 
         def written(text: str) -> None:
@@ -286,9 +328,9 @@ class Turns:
             partial = replace(turn, reply=text, heard=text, raw=raw.text)
             self._store.submit(keep_turn(partial, self._clock.wall(), note=True))
 
-        delivery = self._mouth.deliver(
-            self._replies(pieces, heard, cancel), heard.language, cancel, written
-        )
+        delivery = self._mouth.deliver(rendering, heard.language, cancel, written)
+        if (error := raw.error or rendering.error) is not None and not cancel.cancelled:
+            self._tell(Failed("llm", error))
         turn = replace(
             turn,
             raw=raw.text,
@@ -298,20 +340,6 @@ class Turns:
             latency_ms=latency(heard, raw, delivery),
         )
         return self._keep(turn, delivery, note=True)
-
-    def _recalled(self, heard: Heard) -> tuple[Block, list[str]]:
-        """What is remembered and may be needed now: a read from memory in the process (V1).
-
-        And how it came about, for whoever asks why something was forgotten.
-        """
-        if self._bank is None:
-            return Block(), []
-        try:
-            block = self._bank.block(heard.text, heard.language)
-            return block, self._bank.recaller.trace.lines()
-        except Exception as error:  # C4: a failing memory never breaks a turn
-            self._tell(Failed("memory", error))
-            return Block(), []
 
     def cut(self, at: float) -> Turn | None:
         """The reply was cut at session time `at`: record what was really heard of it (M7)."""
@@ -339,6 +367,12 @@ class Turns:
         values = self._driver.expected(state.dialogue) if self._driver is not None else ()
         return tuple(dict.fromkeys([*values, *names(state)]))
 
+    @property
+    def asking(self) -> bool:
+        """A task waits for an answer."""
+        task = self._conversation.known.dialogue.task
+        return task is not None and bool(task.asked)
+
     def take_notes(self, turn: int) -> None:
         """Hand the turn to the scribe."""
         self._scribe.enqueue(turn)
@@ -354,29 +388,6 @@ class Turns:
         with suppress(Exception):
             kept.result(KEPT_SECONDS)
         return turn
-
-    def _pieces(self, messages: Sequence[Message], cancel: Cancel, raw: Raw) -> Iterator[str]:
-        for piece in self._model.stream(messages, cancel, max_tokens=self._max_tokens):
-            if raw.first is None:
-                raw.first = self._clock.now()
-            raw.pieces.append(piece)
-            yield piece
-
-    def _replies(self, pieces: Iterator[str], heard: Heard, cancel: Cancel) -> Iterator[str]:
-        """Sentences of the reply; a failing or silent model gives one that says so."""
-        said = False
-        try:
-            for sentence in answer(pieces, heard.language, heard.text):
-                said = True
-                yield sentence
-        except Cancelled:
-            return
-        except Exception as error:
-            self._tell(Failed("llm", error))
-            yield words("failed_llm", heard.language)
-            return
-        if not said and not cancel.cancelled:
-            yield words("empty_reply", heard.language)
 
 
 def _noted_since(before: State, after: State) -> list[int]:

@@ -26,8 +26,11 @@ VOWELS, CONSONANTS = "aeiou", "bdfgklmnprst"
 class Parrot:
     """Implements stages.LanguageModel: always the same answer, a piece at a time."""
 
-    def prepare(self, messages: Sequence[Message], cancel: Cancel) -> None:
+    def prepare(self, messages: Sequence[Message], cancel: Cancel, *, words: bool = False) -> None:
         """Nothing to prepare."""
+
+    def interrupt(self) -> None:
+        """Nothing takes long."""
 
     def stream(
         self, messages: Sequence[Message], cancel: Cancel, *, max_tokens: int

@@ -134,7 +134,7 @@ def test_files_are_heard_one_after_another(parts: Parts, config: Config) -> None
         assert turn.state_after is not None
         latency = dict(turn.latency_ms)
         assert latency.pop("voice_to_voice") == pytest.approx(sum(latency.values()), abs=1)
-        assert latency["endpoint"] == pytest.approx(600, abs=33)
+        assert 250 <= latency["endpoint"] <= 1500, "as long as the words ask for"
 
 
 def test_a_file_that_breaks_off_is_answered_told_and_ends(parts: Parts, config: Config) -> None:

@@ -95,7 +95,7 @@ def sound(seconds: float) -> Audio:
     return Audio(noise.astype(np.float32), RATE)
 
 
-@pytest.mark.parametrize(("seconds", "frames"), [(0.5, 1500), (2, 1500), (13, 1500), (20, 2200)])
+@pytest.mark.parametrize(("seconds", "frames"), [(0.5, 1200), (2, 1200), (13, 1500), (20, 2200)])
 def test_the_encoder_sees_as_little_as_is_safe(seconds: float, frames: int) -> None:
     engine = Engine("hello there")
     assert Whisper(engine, AsrConfig()).transcribe(sound(seconds)).text == "hello there"
@@ -106,7 +106,7 @@ def test_a_loop_is_done_again_with_the_whole_window() -> None:
     engine = Engine("go on " * 9, "go on then")
     heard = Whisper(engine, AsrConfig()).transcribe(sound(6))
     assert (heard.text, heard.redone) == ("go on then", True)
-    assert engine.windows == [1500, 3000]
+    assert engine.windows == [1200, 3000]
 
 
 def test_a_loop_that_stays_is_said_once_when_somebody_speaks() -> None:
@@ -125,7 +125,7 @@ def test_more_words_than_can_be_said_are_done_again() -> None:
     chatter = "".join(chr(97 + (index * index) % 23) for index in range(400))
     engine = Engine(chatter, "yes")
     assert Whisper(engine, AsrConfig()).transcribe(sound(1)).text == "yes"
-    assert engine.windows == [1500, 3000]
+    assert engine.windows == [1200, 3000]
 
 
 def test_the_language_is_detected_on_what_is_encoded_already() -> None:

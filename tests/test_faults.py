@@ -11,7 +11,7 @@ import pytest
 from sqlite_utils import Database
 
 from assistant.errors import ModelError
-from assistant.events import Failed, Paused, SpeechStarted, Turn
+from assistant.events import Failed, SpeechStarted, Turn
 from assistant.loop import Typed
 from assistant.memory.banks import Banks
 from assistant.memory.store import commit_state, keep_turn
@@ -71,7 +71,7 @@ def test_a_fault_inside_a_turn_is_told_and_the_next_turn_is_answered(
 
     with house(tmp_path) as h:
         with monkeypatch.context() as broken:
-            broken.setattr("assistant.turns.reply_messages", fault)
+            broken.setattr("assistant.planner.reply_messages", fault)
             h.hear("what time is it")
         h.replies.enqueue("It is noon.")
         h.hear("what time is it")
@@ -103,8 +103,7 @@ def test_a_recogniser_that_fails_in_a_pause_apologises_to_nobody(tmp_path: Path)
         h.recognizer.enqueue(RuntimeError("broken"), "what time is it")
         h.replies.enqueue("It is noon.")
         h.loop.tell(SpeechStarted(0.0))
-        h.loop.tell(Paused(utterance(0.0, 1.6)))
-        h.loop.activity.wait_idle(5)
+        h.pause(utterance(0.0, 1.6))
         assert h.speaker.played == [], "the person may not have finished"
         h.loop.tell(utterance(0.0, 1.6))
         h.settle()
@@ -183,7 +182,8 @@ def test_m7_what_was_heard_is_right_however_the_threads_meet(
 
         monkeypatch.setattr(h.speaker, "stop", slow_stop)
         speaks_while_it_plays(h, h.speaker.played[-1][1].seconds / 2)
-        h.recognizer.enqueue("")
+        h.recognizer.enqueue("please be quiet now")
+        h.pause(utterance(h.clock.now(), h.clock.now() + 1.6))
         h.loop.tell(utterance(h.clock.now(), h.clock.now() + 1.6))
         h.settle()
     assert [turn.heard for turn in h.records] == ["one two three"]

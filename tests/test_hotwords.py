@@ -36,7 +36,7 @@ def letters(text: str) -> list[int]:
 def test_d8_expected_words_stand_before_the_start_of_the_transcript() -> None:
     engine = Engine("call shivon", "call Siobhan")
     whisper = Whisper(engine, AsrConfig())
-    whisper.expect(["Siobhan", "A302"])
+    whisper.expect(["Siobhan", "A302"], asked=True)
     assert whisper.transcribe(sound(2)).text == "call Siobhan"
     plain, told = (asked["prompt"] for asked in engine.asked)
     assert told == [PREVIOUS, *letters(" Siobhan, A302."), *plain]
@@ -46,7 +46,7 @@ def test_d8_expected_words_stand_before_the_start_of_the_transcript() -> None:
 def test_the_longer_prompt_leaves_as_much_room_for_the_answer() -> None:
     engine = Engine("call shivon", "call Siobhan")
     whisper = Whisper(engine, AsrConfig())
-    whisper.expect(["Siobhan"])
+    whisper.expect(["Siobhan"], asked=True)
     whisper.transcribe(sound(2))
     room = [asked["max_length"] - len(asked["prompt"]) for asked in engine.asked]
     assert room == [42, 42]
@@ -55,7 +55,7 @@ def test_the_longer_prompt_leaves_as_much_room_for_the_answer() -> None:
 def test_the_sound_is_encoded_once_and_the_language_detected_once() -> None:
     engine = Engine("call shivon", "call Siobhan")
     whisper = Whisper(engine, AsrConfig())
-    whisper.expect(["Siobhan"])
+    whisper.expect(["Siobhan"], asked=True)
     whisper.transcribe(sound(2))
     assert (len(engine.windows), engine.detections) == (1, 1)
 
@@ -64,7 +64,7 @@ def test_nothing_is_asked_twice_when_nothing_is_expected_or_it_is_switched_off()
     for config, words in ((AsrConfig(), []), (AsrConfig(hotwords=False), ["Siobhan"])):
         engine = Engine("call shivon")
         whisper = Whisper(engine, config)
-        whisper.expect(words)
+        whisper.expect(words, asked=True)
         assert whisper.transcribe(sound(2)).text == "call shivon"
         assert PREVIOUS not in engine.asked[0]["prompt"]
 
@@ -72,7 +72,7 @@ def test_nothing_is_asked_twice_when_nothing_is_expected_or_it_is_switched_off()
 def test_what_is_expected_is_replaced_not_added_to() -> None:
     engine = Engine("call shivon")
     whisper = Whisper(engine, AsrConfig())
-    whisper.expect(["Siobhan"])
+    whisper.expect(["Siobhan"], asked=True)
     whisper.expect([])
     assert whisper.transcribe(sound(2)).text == "call shivon"
 
@@ -80,7 +80,7 @@ def test_what_is_expected_is_replaced_not_added_to() -> None:
 def test_sure_words_are_not_asked_again() -> None:
     engine = Engine("good morning", scores=[-0.05])
     whisper = Whisper(engine, AsrConfig())
-    whisper.expect(["Siobhan"])
+    whisper.expect(["Siobhan"], asked=True)
     assert whisper.transcribe(sound(2)).text == "good morning"
 
 
@@ -90,7 +90,7 @@ def test_sure_words_are_not_asked_again() -> None:
 def test_what_is_refused_without_them_stays_refused(score: float, silent: float) -> None:
     engine = Engine("thank you", "A302", scores=[score, -0.05], silent=silent)
     whisper = Whisper(engine, AsrConfig())
-    whisper.expect(["A302"])
+    whisper.expect(["A302"], asked=True)
     heard = whisper.transcribe(sound(1))
     assert (heard.text, heard.why_empty) == ("", "it does not sound like words")
     assert engine.answers == ["A302"], "nobody was asked again"
@@ -103,7 +103,7 @@ def test_what_is_refused_without_them_stays_refused(score: float, silent: float)
 )
 def test_a_doubtful_second_hearing_is_not_believed(told: str, score: float) -> None:
     whisper = Whisper(Engine("call shivon", told, scores=[-0.2, score]), AsrConfig())
-    whisper.expect(["Siobhan"])
+    whisper.expect(["Siobhan"], asked=True)
     assert whisper.transcribe(sound(3)).text == "call shivon"
 
 
@@ -111,7 +111,7 @@ def test_the_language_is_chosen_without_the_words() -> None:
     engine = Engine("喂物的有", "call shivon", "call Siobhan", scores=[-1.3, -0.2, -0.1])
     engine.heard = {"<|zh|>": 0.6, "<|en|>": 0.4}
     whisper = Whisper(engine, AsrConfig())
-    whisper.expect(["Siobhan", "王小明"])
+    whisper.expect(["Siobhan", "王小明"], asked=True)
     heard = whisper.transcribe(sound(2))
     assert (heard.text, heard.language) == ("call Siobhan", "en")
     assert engine.asked[2]["prompt"][1:10] == letters(" Siobhan.")
@@ -120,21 +120,21 @@ def test_the_language_is_chosen_without_the_words() -> None:
 def test_words_of_another_script_alone_cost_nothing() -> None:
     engine = Engine("call shivon")
     whisper = Whisper(engine, AsrConfig())
-    whisper.expect(["王小明"])
+    whisper.expect(["王小明"], asked=True)
     assert whisper.transcribe(sound(2)).text == "call shivon"
 
 
 def test_each_part_of_long_sound_is_told_the_same_although_others_are_expected_meanwhile() -> None:
     class Changing(Engine):
         def feature_extractor(self, samples: Samples) -> Samples:
-            thread = threading.Thread(target=told.expect, args=[["Tamsin"]])
+            thread = threading.Thread(target=told.expect, args=[["Tamsin"]], kwargs={"asked": True})
             thread.start()
             thread.join()
             return super().feature_extractor(samples)
 
     engine = Changing("one", "one", "two", "two", "three", "three")
     told = Whisper(engine, AsrConfig())
-    told.expect(["Siobhan"])
+    told.expect(["Siobhan"], asked=True)
     told.transcribe(sound(40))
     prompts = [asked["prompt"] for asked in engine.asked if asked["prompt"][0] == PREVIOUS]
     assert len(prompts) >= 2
@@ -296,7 +296,7 @@ def test_silence_and_noise_stay_silent_whatever_is_expected(
     names = [name for name in names if name.startswith(("silence/", "noise/"))]
     assert names
     codes = [row["value"] for row in sentences() if row["kind"] == "code"]
-    whisper.expect(codes)
+    whisper.expect(codes, asked=True)
     heard = {
         name: whisper.transcribe(files.read(testdata / "speech" / name)).text for name in names
     }
@@ -306,7 +306,7 @@ def test_silence_and_noise_stay_silent_whatever_is_expected(
 @pytest.mark.models
 def test_digits_are_not_taken_for_an_expected_code(whisper: Whisper, testdata: Path) -> None:
     codes = ["A302", "A305", "B105", "B210", "C001", "D416", "E209"]
-    whisper.expect(codes)
+    whisper.expect(codes, asked=True)
     for path in sorted((testdata / "speech" / "en_digits").iterdir())[::4]:
         text = whisper.transcribe(files.read(path)).text
         assert not any(holds(text, code) for code in codes), path.name

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from assistant.ahead import Ahead
 from assistant.config import FlowsConfig, MindConfig
 from assistant.dialogues import open_driver
 from assistant.events import (
@@ -17,6 +18,7 @@ from assistant.events import (
     Ended,
     Failed,
     Paused,
+    Resumed,
     SpeechStarted,
     Transcript,
     Turn,
@@ -28,8 +30,16 @@ from assistant.memory.extract import Scribe
 from assistant.memory.store import Store, load_state, load_turns, open_session
 from assistant.mind.state import State
 from assistant.mouth import Speech
+from assistant.patience import Limits
 from assistant.speakable import language_of
-from assistant.testing import FakeClock, MemorySpeaker, ScriptedModel, ScriptedRecognizer, ToneVoice
+from assistant.testing import (
+    FakeClock,
+    MemorySpeaker,
+    ScriptedModel,
+    ScriptedRecognizer,
+    ToneVoice,
+    wait_for,
+)
 from assistant.turns import Turns
 from assistant.workers import Worker
 from tests.test_store import open_store
@@ -49,17 +59,29 @@ class House:
     speaker: MemorySpeaker
     scribe: Scribe
     loop: Loop
+    waits: list[tuple[float, float]]
+    """what the closing silence was set to: end of the speech, seconds"""
     shown: list[Shown] = field(default_factory=list)
 
-    def hear(self, *texts: str | Transcript | Exception) -> None:
-        """One utterance after another, each a second long and closed 600 ms after its end."""
+    def hear(self, *texts: str | Transcript | Exception, over: bool = False) -> None:
+        """One utterance after another, each a second long and closed 600 ms after its end.
+
+        `over`: without waiting until the reply before it was heard.
+        """
         self.recognizer.enqueue(*texts)
         for _ in texts:
+            if not over:
+                self.clock.advance(max(0.0, self.speaker.busy_until - self.clock.now()))
             start = self.clock.now()
             self.loop.tell(SpeechStarted(start))
             self.clock.advance(1.6)
             self.loop.tell(utterance(start, self.clock.now()))
             self.loop.activity.wait_idle(5)
+
+    def pause(self, said: Utterance) -> None:
+        """A pause, and all that is made of it ahead."""
+        self.loop.tell(Paused(said))
+        wait_for(lambda: not self.loop.preparing)
 
     def settle(self) -> None:
         assert self.loop.activity.wait_idle(5)
@@ -115,6 +137,14 @@ def house(folder: Path, *languages: str, flows: bool = False) -> Iterator[House]
         judge=notes,
     )
     loop.append(Loop(recognizer, talk, mouth, scribe.gate, clock, shown.append))
+    waits: list[tuple[float, float]] = []
+
+    def wait(end: float, seconds: float) -> bool:
+        waits.append((end, seconds))
+        return True
+
+    overheard = loop[0].floor.due
+    ahead = loop[0].ahead = Ahead(recognizer, talk, wait, clock, Limits(), overheard=overheard)
     built = House(
         clock,
         store,
@@ -126,10 +156,12 @@ def house(folder: Path, *languages: str, flows: bool = False) -> Iterator[House]
         speaker,
         scribe,
         loop[0],
+        waits,
         shown,
     )
     with (
         Worker("scribe", scribe.run, stop=scribe.end),
+        Worker("ahead", ahead.run, stop=ahead.stop),
         Worker("loop", loop[0].run, stop=loop[0].stop),
     ):
         yield built
@@ -205,8 +237,7 @@ def test_words_recognised_in_the_closing_silence_are_used(tmp_path: Path) -> Non
         h.replies.enqueue("It is noon.")
         said = utterance(0.0, 1.6)
         h.loop.tell(SpeechStarted(0.0))
-        h.loop.tell(Paused(said))
-        h.loop.activity.wait_idle(5)
+        h.pause(said)
         assert h.of(Said) == [], "nothing is decided before the end is sure"
         h.clock.advance(1.6)
         h.loop.tell(said)
@@ -218,10 +249,10 @@ def test_words_recognised_in_the_closing_silence_are_used(tmp_path: Path) -> Non
 def test_speech_that_goes_on_after_a_pause_is_recognised_again(tmp_path: Path) -> None:
     with house(tmp_path) as h:
         h.recognizer.enqueue("set a timer", "set a timer for ten minutes")
-        h.replies.enqueue("Ten minutes.")
+        h.replies.enqueue("A timer.", "Ten minutes.")
         h.loop.tell(SpeechStarted(0.0))
-        h.loop.tell(Paused(utterance(0.0, 1.6)))
-        h.loop.activity.wait_idle(5)
+        h.pause(utterance(0.0, 1.6))
+        h.loop.tell(Resumed(1.4))
         h.loop.tell(utterance(0.0, 3.6))
         h.settle()
     assert h.records[0].user_text == "set a timer for ten minutes"
@@ -233,7 +264,7 @@ def test_m7_what_was_heard_of_a_reply_is_recorded_to_the_word(tmp_path: Path) ->
         h.hear("count to ten")
         (begin, sound), *_ = h.speaker.played
         h.clock.advance(begin + sound.seconds / 2 - h.clock.now())
-        h.hear("stop please")
+        h.hear("now in French", over=True)
         h.settle()
     first, second = h.records
     assert first.interrupted

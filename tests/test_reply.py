@@ -24,7 +24,7 @@ def said(text: str, language: str = "en") -> list[str]:
          ["Your dentist is at 10:30.", "It costs 3.5 dollars."]),
         ("Dr. Smith is in today, so come at ten. Good?", "en",
          ["Dr. Smith is in today,", "so come at ten.", "Good?"]),
-        ("Take fruit, e.g. an apple.", "en", ["Take fruit, e.g. an apple."]),
+        ("Take fruit, e.g. an apple.", "en", ["Take fruit,", "e.g. an apple."]),
         ("It is at 10. Come early.", "en", ["It is at 10.", "Come early."]),
         ("您的预约是明天十点，请不要忘记。", "zh", ["您的预约是明天十点，", "请不要忘记。"]),
         ("你好，小明！", "zh", ["你好，小明！"]),

@@ -28,7 +28,7 @@ class FakeContext:
     def holds(self, tokens: Sequence[int]) -> bool:
         return self.known[: len(tokens)] == list(tokens)
 
-    def prepare(self, messages: Sequence[Message], cancel: Cancel) -> None:
+    def prepare(self, messages: Sequence[Message], cancel: Cancel, *, words: bool = False) -> None:
         tokens = self.stable(messages)
         if not cancel.cancelled and not self.holds(tokens):
             self.known = tokens

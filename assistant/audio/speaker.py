@@ -1,7 +1,7 @@
 """Where replies are heard: a sound device, or only the clock where there is none.
 
-Both lay sounds back to back, know when each is heard, stop within a block, and tell the recording
-what was really played.
+Both lay sounds back to back, know when each is heard, fall silent within a block, and tell the
+recording and the echo canceller what was really played.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from assistant.audio import devices, files
-from assistant.audio.playhead import Playhead
-from assistant.audio.recording import Recording
+from assistant.audio.playhead import Held, Playhead, Sink
 from assistant.errors import DeviceError
 from assistant.events import Audio, Failed, Samples
 from assistant.stages import Clock
@@ -34,47 +33,97 @@ _LONGEST_CHECK_SECONDS = 32.0
 
 
 class SilentSpeaker:
-    """Implements stages.Speaker on the clock alone."""
+    """Implements stages.Speaker on the clock alone.
+
+    While it is held, `play` tells places as if the time had stood still since; see Playhead.
+    """
 
     def __init__(
-        self, clock: Clock, recording: Recording | None = None, volume: float = 1.0
+        self,
+        clock: Clock,
+        recording: Sink | None = None,
+        volume: float = 1.0,
+        reference: Sink | None = None,
     ) -> None:
         self._clock = clock
-        self._recording = recording
-        self._volume = volume
+        self._sinks = [sink for sink in (recording, reference) if sink is not None]
+        self._volume = np.float32(volume)
         self._until = 0.0
+        self._queue: list[tuple[Audio, float]] = []
+        self._held: Held | None = None
         self._generation = Generation()
         self._lock = Lock()
 
     def play(self, audio: Audio) -> float:
         token = self._generation.current
-        while (over := self._until - self._clock.now() - QUEUE_SECONDS) > 0:
+        while (over := self.busy_until - self._clock.now() - QUEUE_SECONDS) > 0:
             self._clock.sleep(min(over, 0.1))
             if token.cancelled:
                 return self._until
         with self._lock:
             if token.cancelled:
                 return self._until
-            begin = max(self._clock.now(), self._until)
-            self._until = begin + audio.seconds
-            if self._recording is not None:
-                self._recording.played(Audio(audio.samples * self._volume, audio.rate), begin)
-        return begin
+            sound = Audio(audio.samples * self._volume, audio.rate)
+            now = self._clock.now()
+            return self._put(sound, now) if self._held is None else self._held.push(sound, now)
 
     @property
     def busy_until(self) -> float:
-        return self._until
+        with self._lock:
+            if self._held is None or not self._held.sounds:
+                return self._until
+            return self._clock.now() + self._held.seconds
+
+    def hold(self) -> float:
+        with self._lock:
+            if self._held is None:
+                self._held = self._silence(self._clock.now())
+            return self._until
+
+    def resume(self) -> float:
+        with self._lock:
+            held, self._held = self._held, None
+            if held is None or not held.sounds:
+                return 0.0
+            now = self._clock.now()
+            for sound in held.sounds:
+                self._put(sound, now)
+            return held.later(now)
 
     def stop(self) -> float:
         with self._lock:
             self._generation.advance()
-            self._until = min(self._until, self._clock.now())
-            if self._recording is not None:
-                self._recording.cut(self._until)
+            self.hold()
+            self._held = None
             return self._until
 
     def close(self) -> None:
         self.stop()
+
+    def _put(self, sound: Audio, now: float) -> float:
+        """Lay it behind what is there; returns its begin."""
+        begin = max(now, self._until)
+        self._until = begin + sound.seconds
+        self._queue = [one for one in self._queue if one[1] + one[0].seconds > now]
+        self._queue.append((sound, begin))
+        for sink in self._sinks:
+            sink.played(sound, begin)
+        return begin
+
+    def _silence(self, now: float) -> Held:
+        """Take what is still to be heard out of the queue."""
+        held = Held(now)
+        for sound, begin in self._queue:
+            heard = round((now - begin) * sound.rate)
+            if 0 < heard < len(sound.samples):
+                held.keep_rest(sound, heard)
+            elif heard <= 0 < len(sound.samples):
+                held.sounds.append(sound)
+        self._queue = []
+        self._until = min(self._until, now)
+        for sink in self._sinks:
+            sink.cut(self._until)
+        return held
 
 
 class DeviceSpeaker:
@@ -89,13 +138,14 @@ class DeviceSpeaker:
         device: str,
         volume: float,
         clock: Clock,
-        recording: Recording | None = None,
+        recording: Sink | None = None,
         on_trouble: Callable[[Failed], None] = lambda failed: None,
+        reference: Sink | None = None,
     ) -> None:
         self._device = device
         self._volume = volume
         self._clock = clock
-        self._recording = recording
+        self._sinks = [sink for sink in (reference, recording) if sink is not None]
         self._on_trouble = on_trouble
         self._generation = Generation()
         self._closing = CancelToken()
@@ -130,6 +180,14 @@ class DeviceSpeaker:
     @property
     def busy_until(self) -> float:
         return self._head.end
+
+    def hold(self) -> float:
+        with self._lock:
+            return self._head.hold()
+
+    def resume(self) -> float:
+        with self._lock:
+            return self._head.resume()
 
     def stop(self) -> float:
         with self._lock:
@@ -177,15 +235,15 @@ class DeviceSpeaker:
         out[:, 1:] = out[:, :1]
 
     def _tell(self, audio: Audio | None, at: float) -> None:
-        if self._recording is not None:
+        if self._sinks:
             self._told.offer((audio, at))
 
     def _tend(self) -> None:
-        """Tell the recording, and see to it that the device runs."""
+        """Tell the sinks, and see to it that the device runs."""
         checked, wait = time.monotonic(), _CHECK_SECONDS
         while True:
             try:
-                self._record(*self._told.get(_CHECK_SECONDS))
+                self._pass_on(*self._told.get(_CHECK_SECONDS))
             except TimeoutError:
                 pass
             except Closed:
@@ -213,13 +271,12 @@ class DeviceSpeaker:
             return False
         return active and self._still < _PATIENT_CHECKS
 
-    def _record(self, audio: Audio | None, at: float) -> None:
-        if self._recording is None:
-            return
-        if audio is None:
-            self._recording.cut(at)
-        else:
-            self._recording.played(audio, at)
+    def _pass_on(self, audio: Audio | None, at: float) -> None:
+        for sink in self._sinks:
+            if audio is None:
+                sink.cut(at)
+            else:
+                sink.played(audio, at)
 
     def _revive(self) -> bool:
         """Open the device again; True when that worked."""

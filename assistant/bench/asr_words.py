@@ -182,7 +182,7 @@ def recognise(whisper: Whisper, item: Item, turn: int) -> Heard:
     expected = {"without": (), "with": item.right, "wrong_words": item.wrong}
     texts, seconds = {}, {}
     for way in (*WAYS[turn % len(WAYS) :], *WAYS[: turn % len(WAYS)]):
-        whisper.expect(expected[way])
+        whisper.expect(expected[way], asked=True)
         start = time.perf_counter()
         texts[way] = whisper.transcribe(audio).text
         seconds[way] = time.perf_counter() - start

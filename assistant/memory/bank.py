@@ -121,8 +121,11 @@ class Bank:
         if old and not self._conversation.queued():
             self.begin_session()
 
-    def block(self, text: str, language: str) -> Block:
-        """The memories for the prompt of these words; for none yet, what can be prepared."""
+    def block(self, text: str, language: str, *, used: bool = True) -> Block:
+        """The memories for the prompt of these words; for none yet, what can be prepared.
+
+        `used`: they count as used, which keeps them from being forgotten.
+        """
         if not self._config.memory.recall:
             return Block()
         conversation = self._conversation
@@ -134,7 +137,7 @@ class Bank:
             conversation.known,
             self.today(),
         )
-        if text and block.used and not self._private:
+        if used and text and block.used and not self._private:
             self.store.submit(touch(block.used, self._clock.wall()))
         return block
 

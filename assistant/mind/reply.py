@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
 
 from assistant.mind.address import to_asker
@@ -16,9 +16,11 @@ from assistant.wording import words
 
 MAX_SENTENCES = 2
 CLAUSE, SENTENCE, REST = "clause", "sentence", "rest"
-CLAUSE_WORDS = 4
-CLAUSE_CHARACTERS = 6
-"""A first clause shorter than this is not spoken by itself: it would sound chopped."""
+CLAUSE_WORDS = 2
+CLAUSE_CHARACTERS = 4
+"""A shorter first clause is not spoken by itself: "Yes," would leave a hole behind it."""
+BREATH_WORDS = 3
+"""The same for a first piece that ends without a mark."""
 END = ".!?…"
 WIDE_END = "。！？"
 PAUSE = ",;:，；：、—"
@@ -54,16 +56,20 @@ _OUTSIDE = tuple(
 _MARKS = re.compile(r"[*_`#~|<>{}\[\]\\]+")
 
 
-def sentences(pieces: Iterable[str], language: str) -> Iterator[str]:
+def sentences(
+    pieces: Iterable[str], language: str, hurried: Callable[[], bool] = lambda: False
+) -> Iterator[str]:
     """Speakable pieces of a reply: a first clause as soon as it is natural, then sentences.
 
-    At most two sentences. An unfinished rest is spoken only when nothing else was. The source
-    is closed as soon as nothing more is wanted, so that the model stops.
+    `hurried`: the first piece may also end where a speaker would take breath, in front of "if",
+    "because", "in"; what follows will be there in time. At most two sentences. An unfinished rest
+    is spoken only when nothing else was. The source is closed as soon as nothing more is wanted,
+    so that the model stops.
     """
     said: list[str] = []
     finished = 0
     try:
-        for raw, kind in _cuts(_visible(pieces)):
+        for raw, kind in _cuts(_visible(pieces), _breaths(language), hurried):
             if finished and (kind == REST or _REMARK.match(raw)):
                 break
             text = spoken_form(raw, language)
@@ -81,14 +87,19 @@ def sentences(pieces: Iterable[str], language: str) -> Iterator[str]:
             close()
 
 
-def answer(pieces: Iterable[str], language: str, question: str) -> Iterator[str]:
+def answer(
+    pieces: Iterable[str],
+    language: str,
+    question: str,
+    hurried: Callable[[], bool] = lambda: False,
+) -> Iterator[str]:
     """`sentences`, the first said to the one who asked; a question said back is left out.
 
     What the model claims to have done is not said: only rules do anything, and they say it.
     """
     asked = _letters(question.replace("我", "你"))
     first = True
-    for text in sentences(pieces, language):
+    for text in sentences(pieces, language, hurried):
         if first and text.endswith(("?", "？")) and _letters(text) in (asked, _letters(question)):
             continue
         if _claims(text, language, question):
@@ -175,7 +186,15 @@ def _possible_start(buffer: str) -> int:
     return 0
 
 
-def _cuts(chars: Iterator[str]) -> Iterator[tuple[str, str]]:
+@cache
+def _breaths(language: str) -> frozenset[str]:
+    """Words in front of which a speaker may take breath."""
+    return frozenset(prompts(language)["reply"].get("breaths", "").split())
+
+
+def _cuts(
+    chars: Iterator[str], breaths: frozenset[str], hurried: Callable[[], bool]
+) -> Iterator[tuple[str, str]]:
     """(piece, kind): a rest is what no mark ended."""
     text = ""
     first = True
@@ -189,6 +208,9 @@ def _cuts(chars: Iterator[str]) -> Iterator[tuple[str, str]]:
         if text and _is_cut(text, char, first):
             yield text, SENTENCE if _ended(text) else CLAUSE
             text, first = "", False
+        elif first and char == " " and (cut := _breath(text, breaths)) and hurried():
+            yield text[:cut], CLAUSE
+            text, first = text[cut:].lstrip(), False
         text += char
     if text.strip():
         yield text, SENTENCE if _ended(text) else REST
@@ -207,6 +229,14 @@ def _is_cut(text: str, after: str, first: bool) -> bool:
     if first and last in PAUSE:
         return (after.isspace() or last in "，；：、—") and _long_enough(bare, last)
     return False
+
+
+def _breath(text: str, breaths: frozenset[str]) -> int:
+    """Where the last word begins, if a speaker may take breath in front of it; else 0."""
+    before, _, word = text.rpartition(" ")
+    if word not in breaths or before[-1:] in PAUSE or len(_WORD.findall(before)) < BREATH_WORDS:
+        return 0
+    return len(before)
 
 
 def _long_enough(text: str, mark: str) -> bool:
