@@ -1,4 +1,4 @@
-"""Frames in, events out: microphone → (muted while we speak) → voice activity → endpoint.
+"""Frames in, events out: microphone → without our own voice → voice activity → endpoint.
 
 Knows neither what was said nor who answers.
 """
@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from assistant.barge_in import Listener, Stage
 from assistant.endpoint import FRAME_SECONDS, Endpoint
 from assistant.events import (
     Ended,
@@ -38,16 +39,18 @@ class Ears:
         endpoint: Endpoint,
         tell: Callable[[Event], None],
         *,
+        listener: Listener | None = None,
         deaf_until: Callable[[], float] = lambda: 0.0,
         record: Callable[[Frame], None] = lambda frame: None,
         opened: Callable[[], None] = lambda: None,
     ) -> None:
-        """`deaf_until` gives the session time before which nothing may be heard (our own voice);
-        `opened` is called when the first sound has arrived."""
+        """`listener` takes our own voice out; without one `deaf_until` gives the session time before
+        which nothing may be heard. `opened` is called when the first sound has arrived."""
         self._microphone = microphone
         self._detector = detector
         self._endpoint = endpoint
         self._tell = tell
+        self._listener = listener
         self._deaf_until = deaf_until
         self._record = record
         self._opened = opened
@@ -63,7 +66,7 @@ class Ears:
                     self._opened()
                 elif frame.at - at > GAP_SECONDS:
                     self._flush(at)
-                    self._detector.reset()
+                    (self._listener or self._detector).reset()
                 at = frame.at + FRAME_SECONDS
                 self._record(frame)
                 self._hear(frame)
@@ -80,10 +83,15 @@ class Ears:
             self._tell(event)
 
     def _hear(self, frame: Frame) -> None:
-        if frame.at < self._deaf_until():
+        sure = False
+        if self._listener is not None:
+            heard = self._listener.hear(frame)
+            frame, sure = heard.frame, heard.stage is Stage.SURE
+            probability = heard.probability if sure or not heard.playing else 0.0
+        elif frame.at < self._deaf_until():
             frame = Frame(np.zeros_like(frame.samples), frame.at)
             probability = 0.0
         else:
             probability = self._detector.probability(frame)
-        for event in self._endpoint.feed(frame, probability):
+        for event in self._endpoint.feed(frame, probability, sure=sure):
             self._tell(event)

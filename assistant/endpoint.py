@@ -91,12 +91,15 @@ class Endpoint:
             heard.close_after = max(1, round(min(seconds / FRAME_SECONDS, most)))
             return True
 
-    def feed(self, frame: Frame, probability: float) -> list[Event]:
-        """Take the next frame with its speech probability, 0 to 1."""
-        with self._lock:
-            return self._feed(frame, probability)
+    def feed(self, frame: Frame, probability: float, *, sure: bool = False) -> list[Event]:
+        """Take the next frame with its speech probability, 0 to 1.
 
-    def _feed(self, frame: Frame, probability: float) -> list[Event]:
+        `sure`: a person speaks, as whoever hears over our own voice has found out already.
+        """
+        with self._lock:
+            return self._feed(frame, probability, sure)
+
+    def _feed(self, frame: Frame, probability: float, sure: bool) -> list[Event]:
         heard = self._heard
         if heard is None:
             if probability < self._threshold:
@@ -107,6 +110,8 @@ class Endpoint:
         heard.frames.append(frame)
         voiced = probability >= self._threshold - (HYSTERESIS if heard.silent == 0 else 0.0)
         heard.probabilities.append(voiced)
+        if sure and voiced and not heard.sure:
+            heard.voiced = max(heard.voiced, self._min_voiced - 1)
         return self._voiced(heard, frame) if voiced else self._silent(heard, frame)
 
     def flush(self, at: float) -> list[Event]:
