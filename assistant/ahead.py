@@ -19,8 +19,8 @@ from assistant.events import Audio, Transcript, Utterance
 from assistant.marks import Heard
 from assistant.mind.finished import Wanted, sounds_finished
 from assistant.patience import Limits, Patience, Signs, patience
+from assistant.planner import Foreseen
 from assistant.stages import Clock, Recognizer
-from assistant.turns import Foreseen
 from assistant.workers import Activity, CancelToken, Closed, Inbox, Lock
 
 log = logging.getLogger(__name__)
@@ -115,6 +115,7 @@ class Ahead:
         self._spare = spare
         self._filler = CancelToken()
         """of what is evaluated while the person speaks on"""
+        self._filling = False
         self._overheard = overheard
         self._inbox: Inbox[Pause] = Inbox(64)
         self._lock = Lock()
@@ -132,11 +133,11 @@ class Ahead:
         pause = Pause(utterance)
         pause.known.begin()
         with self._lock:
-            self._filler.cancel()
-            self._drop()
+            vain = self._drop()
             self._now = pause
             self._pauses += 1
-        self._turns.interrupt()
+        if vain:
+            self._turns.interrupt()
         self.activity.begin()
         try:
             self._inbox.put(pause)
@@ -159,26 +160,30 @@ class Ahead:
         with self._lock:
             if self._now is not None:
                 self._resumed += 1
-            self._drop()
-        self._turns.interrupt()
+            vain = self._drop()
+        if vain:
+            self._turns.interrupt()
 
     def stop(self) -> None:
         """No more pauses; what is under way is old."""
         with self._lock:
-            self._filler.cancel()
             self._drop()
         self._turns.interrupt()
         self._inbox.close()
 
-    def _drop(self) -> None:
+    def _drop(self) -> bool:
+        """What is under way is old; True when the model may be at it."""
+        filling = self._filling
+        self._filler.cancel()
         pause, self._now = self._now, None
         if pause is None:
-            return
+            return filling
         pause.token.cancel()
         self._waste.asr_ms += pause.asr_ms
         if pause.foreseen is not None:
             self._waste_of(pause.foreseen)
             pause.foreseen.drop()
+        return filling or pause.foreseen is not None
 
     def _waste_of(self, foreseen: Foreseen) -> None:
         self._waste.tokens += len(foreseen.raw.pieces)
@@ -255,7 +260,7 @@ class Ahead:
         if said.text:
             end = utterance.end
             heard = Heard(said.text, said.language, end, end, end)
-            self._turns.anticipate(heard, self._until_next())
+            self._anticipate(heard)
 
     def _work(self, pause: Pause) -> None:
         end = pause.utterance.end
@@ -266,7 +271,7 @@ class Ahead:
             return
         heard = Heard(said.text, said.language, end, end, pause.recognised)
         if pause.token.cancelled:
-            self._turns.anticipate(heard, self._until_next())
+            self._anticipate(heard)
             return
         if not self._overheard(said, end):
             self._wait(end, self._limits.short / 1000)
@@ -311,13 +316,17 @@ class Ahead:
             with self._lock:
                 self._waste.asr_ms += pause.asr_ms
 
-    def _until_next(self) -> CancelToken:
-        """Old as soon as there is another pause."""
+    def _anticipate(self, heard: Heard) -> None:
+        """Evaluate the words so far, until there is another pause."""
         with self._lock:
-            self._filler = CancelToken()
             if self._now is not None:
-                self._filler.cancel()
-            return self._filler
+                return
+            token = self._filler = CancelToken()
+            self._filling = True
+        try:
+            self._turns.anticipate(heard, token)
+        finally:
+            self._filling = False
 
 
 class _Both:

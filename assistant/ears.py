@@ -44,8 +44,8 @@ class Ears:
         record: Callable[[Frame], None] = lambda frame: None,
         opened: Callable[[], None] = lambda: None,
     ) -> None:
-        """`listener` takes our own voice out; without one `deaf_until` gives the session time before
-        which nothing may be heard. `opened` is called when the first sound has arrived."""
+        """`listener` takes our own voice out; without one, nothing may be heard before the session
+        time that `deaf_until` gives. `opened` is called when the first sound has arrived."""
         self._microphone = microphone
         self._detector = detector
         self._endpoint = endpoint

@@ -162,7 +162,7 @@ class Loop:
         """Hand over an event from any thread."""
         if isinstance(event, SpeechStarted):
             self._gate.close()  # opened again when its utterance is answered
-            self._turns.interrupt()
+            self._turns.hush()
             if not self.floor.taken():
                 self._silence()
         elif isinstance(event, Typed):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from assistant.dialogues import Driver, Handled, Unforeseen
@@ -23,6 +23,7 @@ from assistant.mind.judge import TOKENS, answers, judge_messages
 from assistant.mind.prompt import reply_messages
 from assistant.mind.reply import answer
 from assistant.redact import redact
+from assistant.rendering import Rendering
 from assistant.stages import Cancel, Clock, LanguageModel, Message
 from assistant.wording import words
 
@@ -42,6 +43,28 @@ class Prompted:
     messages: list[Message]
     recalled: tuple[str, ...]
     searched: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Foreseen:
+    """What a turn would be, and its reply in the making; nothing of it has happened."""
+
+    act: str = ""
+    """what the policy would do"""
+    reply: object = None
+    """what the reply is made from: it serves a turn only where that is the same"""
+    rendering: Rendering | None = None
+    raw: Raw = field(default_factory=Raw)
+
+    @property
+    def by_model(self) -> bool:
+        """The reply is the model's."""
+        return isinstance(self.reply, list)
+
+    def drop(self) -> None:
+        """It comes to nothing."""
+        if self.rendering is not None:
+            self.rendering.drop()
 
 
 class Planner:
@@ -156,6 +179,11 @@ class Planner:
     def interrupt(self) -> None:
         """Have the model leave what has become old."""
         self._model.interrupt()
+
+    def hush(self) -> None:
+        """Somebody speaks: have the model of the notes leave what has become old."""
+        if self._judge is not None:
+            self._judge.interrupt()
 
     def prepare(self, heard: Heard, cancel: Cancel) -> None:
         """Evaluate the words so far: more are to come.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from assistant.config import MindConfig
 from assistant.dialogues import Driver, Handled, Unforeseen
@@ -25,7 +25,7 @@ from assistant.mind.project import projected
 from assistant.mind.prompt import Exchange
 from assistant.mind.state import State
 from assistant.mouth import Delivery, Mouth
-from assistant.planner import Planner, Sentences
+from assistant.planner import Foreseen, Planner, Sentences
 from assistant.rendering import Rendering
 from assistant.stages import Cancel, Clock, LanguageModel
 from assistant.wording import words
@@ -34,28 +34,6 @@ KEPT_SECONDS = 0.5
 """longest wait for the record of a turn that has been answered"""
 SLACK_SECONDS = 0.1
 """A reply cut so shortly before its end was heard whole: a device is not exact to the sample."""
-
-
-@dataclass(slots=True)
-class Foreseen:
-    """What a turn would be, and its reply in the making; nothing of it has happened."""
-
-    act: str = ""
-    """what the policy would do"""
-    reply: object = None
-    """what the reply is made from: it serves a turn only where that is the same"""
-    rendering: Rendering | None = None
-    raw: Raw = field(default_factory=Raw)
-
-    @property
-    def by_model(self) -> bool:
-        """The reply is the model's."""
-        return isinstance(self.reply, list)
-
-    def drop(self) -> None:
-        """It comes to nothing."""
-        if self.rendering is not None:
-            self.rendering.drop()
 
 
 class Turns:
@@ -150,6 +128,10 @@ class Turns:
     def interrupt(self) -> None:
         """Have the model leave what has become old."""
         self.planner.interrupt()
+
+    def hush(self) -> None:
+        """Somebody speaks: have background work leave what has become old."""
+        self.planner.hush()
 
     def wanted(self) -> Wanted | None:
         """What the task under way has asked for."""
