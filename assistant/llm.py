@@ -17,7 +17,7 @@ import numpy as np
 
 from assistant.chat import ChatTemplate, common_prefix
 from assistant.config import LlmConfig
-from assistant.cores import physical_cores
+from assistant.cores import Others, physical_cores
 from assistant.errors import ModelError
 from assistant.llm_library import LOGGED, library, unless_empty
 from assistant.stages import Cancel, Message
@@ -57,6 +57,7 @@ class Weights:
         self._model = model
         self._config = config
         self._contexts: list[Context] = []
+        self._others = Others()
         self.on_gpu = on_gpu
         self.vocab = lib.llama_model_get_vocab(model)
         self.template = ChatTemplate(self)
@@ -102,6 +103,8 @@ class Weights:
                 f"There is not enough memory for a context of {tokens} tokens; lower llm.context."
             )
         context = Context(self, lib, pointer, chunk)
+        if not self.on_gpu and not self._config.threads:
+            context.share(threads, self._others)
         self._contexts.append(context)
         return context
 
@@ -178,8 +181,23 @@ class Context:
         self._running: Cancel | None = None
         self._known: list[int] = []
         self.stats = Stats()
+        self._others: Others | None = None
+        self._most = self._threads = 0
         self._stop = ctypes.create_string_buffer(2)
         lib.llama_set_abort_callback(pointer, *unless_empty(lib, self._stop))
+
+    def share(self, threads: int, others: Others) -> None:
+        """Use fewer than `threads` while other programs keep cores busy."""
+        self._most = self._threads = threads
+        self._others = others
+
+    def _budget(self) -> None:
+        if self._others is None:
+            return
+        threads = self._others.free(self._most)
+        if threads != self._threads:
+            self._threads = threads
+            self._lib.llama_set_n_threads(self._pointer, threads, threads)
 
     def interrupt(self) -> None:
         """Leave the step in progress, within a millisecond: what asked for it has become old.
@@ -296,6 +314,7 @@ class Context:
     def _evaluate_chunk(self, tokens: Sequence[int], cancel: Cancel) -> int:
         """Compute the next tokens that the cache does not hold; how many (0: interrupted)."""
         self._alive()
+        self._budget()
         self._stop[0] = b"\x00"
         if cancel.cancelled:  # whoever cancels does so before interrupting
             return 0

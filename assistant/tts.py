@@ -36,6 +36,8 @@ LEAD_SECONDS, TAIL_SECONDS = 0.02, 0.06
 GAPS = {",": 0.08, ";": 0.14, ":": 0.14, ".": 0.24, "!": 0.24, "?": 0.24}
 """Seconds of silence after a mark; what ends without one goes on after a breath, OTHER_GAP."""
 OTHER_GAP = 0.05
+KEPT, KEPT_CHARACTERS = 64, 80
+"""Sounds kept for the next time, and the length of their texts: 15 MB at most."""
 LONGEST = 300
 """Characters synthesised at once; a longer sentence is divided at a comma or a space."""
 
@@ -95,6 +97,7 @@ class PiperVoices:
     def __init__(self, engines: Mapping[str, Engine], speed: float = 1.0) -> None:
         self._engines = dict(engines)
         self._speed = speed
+        self._kept: dict[tuple[str, str], Audio] = {}
 
     @classmethod
     def load(cls, config: TtsConfig, find: Find) -> PiperVoices:
@@ -128,14 +131,28 @@ class PiperVoices:
                 f"No installed voice speaks {language} (voices: {known}). {_advice(language)}"
             )
         for piece in pieces(speakable(text, language)):
-            try:
-                samples = engine.speak(piece, self._speed)
-            except Exception as error:
-                raise ModelError(
-                    f"The voice failed on a sentence ({_first_line(error)})."
-                ) from error
-            if len(samples):
-                yield Audio(finish(samples, engine.rate, piece), engine.rate)
+            audio = self._kept.get((language, piece))
+            if audio is None:
+                audio = self._speak(engine, piece)
+                self._keep((language, piece), audio)
+            if len(audio.samples):
+                yield audio
+
+    def _speak(self, engine: Engine, piece: str) -> Audio:
+        try:
+            samples = engine.speak(piece, self._speed)
+        except Exception as error:
+            raise ModelError(f"The voice failed on a sentence ({_first_line(error)}).") from error
+        if not len(samples):
+            return Audio(samples, engine.rate)
+        return Audio(finish(samples, engine.rate, piece), engine.rate)
+
+    def _keep(self, key: tuple[str, str], audio: Audio) -> None:
+        """Short questions and confirmations come again; the oldest is dropped."""
+        if len(key[1]) <= KEPT_CHARACTERS:
+            self._kept[key] = audio
+            while len(self._kept) > KEPT:
+                del self._kept[next(iter(self._kept))]
 
 
 def pieces(text: str) -> Iterator[str]:
