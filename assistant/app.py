@@ -7,27 +7,23 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from assistant.ahead import Ahead
 from assistant.audio import files
 from assistant.audio.devices import choose
+from assistant.audio.echo_engines import missing
+from assistant.audio.echo_reference import Reference
 from assistant.audio.mic import DeviceMicrophone, FileMicrophone
 from assistant.audio.recording import Recording
 from assistant.audio.speaker import DeviceSpeaker, SilentSpeaker
 from assistant.clock import FrameClock, RealClock
 from assistant.config import Config
-from assistant.cores import physical_cores
 from assistant.ears import Ears
-from assistant.endpoint import Endpoint
 from assistant.events import Audio, Ended
+from assistant.hearing import build_hearing
 from assistant.home import Home, bank_id, open_home
 from assistant.loop import Notice, Shown, Typed
 from assistant.mouth import Page, Speech
-from assistant.patience import Limits
-from assistant.smart_turn import load as load_smart_turn
 from assistant.speakable import language_of
 from assistant.stages import Microphone, Speaker
-from assistant.vad import load_vad
-from assistant.weights import find
 from assistant.wiring import (
     LAST_WORDS_SECONDS,
     Line,
@@ -38,6 +34,7 @@ from assistant.wiring import (
     load_engines,
     warm_prompts,
 )
+from assistant.wording import words
 from assistant.workers import Worker
 
 ECHO_TAIL = 0.25
@@ -104,9 +101,9 @@ class Talk:
         self.clock = (
             RealClock() if source.segments is None else FrameClock(realtime=not source.fast)
         )
-        if source.segments is None:
+        live = source.segments is None
+        if live:
             choose(config.audio.mic, "input")  # no microphone: say so before models are loaded
-        detector = load_vad(config.vad, find)
         line = Line(show, content=config.log.content)
         engines = self._closers.enter_context(ExitStack())  # closed last: it may take seconds
         home = open_home(config, self.clock.wall(), line.tell, self._closers)
@@ -114,7 +111,8 @@ class Talk:
         if source.record is not None:
             recording = Recording(source.record, line.tell)
             self._closers.callback(recording.close)
-        speaker = self._speaker(config, source, recording, line.tell)
+        reference = Reference()
+        speaker = self._speaker(config, source, (recording, reference), line.tell)
         self._closers.callback(speaker.close)
         self.engines = load_engines(config, progress, speech=True, closers=engines)
         voice = self.engines.voice
@@ -128,15 +126,19 @@ class Talk:
         warm_prompts(self.mind, progress)
         self._speaker_used = speaker
         self.microphone = self._microphone(config, source, line.tell)
-        limits = Limits.of(config.endpoint)
-        endpoint = Endpoint(config.endpoint, config.vad, judged=limits.long / 1000)
-        self._ahead = self._prepare_ahead(config, endpoint, limits)
-        deaf = config.audio.echo == "mute" and source.segments is None
+        hearing = build_hearing(
+            config, self.mind, self.engines, self.clock, reference if live else None
+        )
+        self._ahead = hearing.ahead
+        if live and config.audio.echo == "cancel" and (why := missing()):
+            notice(words("half_duplex", "en", reason=why))
+        deaf = hearing.listener is None and config.audio.echo != "none" and live
         self._hearing = Ears(
             self.microphone,
-            detector,
-            endpoint,
+            hearing.detector,
+            hearing.endpoint,
             self.mind.loop.tell,
+            listener=hearing.listener,
             deaf_until=lambda: speaker.busy_until + ECHO_TAIL if deaf else 0.0,
             record=recording.heard if recording is not None else lambda frame: None,
             opened=self._opened,
@@ -146,31 +148,18 @@ class Talk:
         self._foresight = Worker("ahead", self._ahead.run)
         self.engines.users += [self._loop, self._foresight]
 
-    def _prepare_ahead(self, config: Config, endpoint: Endpoint, limits: Limits) -> Ahead:
-        """What uses the closing silence."""
-        assert self.engines.recognizer is not None
-        melody = load_smart_turn(find) if config.endpoint.smart_turn else None
-        loop = self.mind.loop
-        ahead = Ahead(
-            self.engines.recognizer,
-            self.mind.turns,
-            endpoint.wait,
-            self.clock,
-            limits,
-            sound=melody.probability if melody is not None else None,
-            spare=physical_cores() > 2,
-            overheard=loop.floor.due,
-        )
-        loop.ahead = ahead
-        return ahead
-
     def _speaker(
-        self, config: Config, source: Source, recording: Recording | None, trouble: Tell
+        self,
+        config: Config,
+        source: Source,
+        sinks: tuple[Recording | None, Reference],
+        trouble: Tell,
     ) -> Speaker:
+        recording, reference = sinks
         if not source.speaker:
             return SilentSpeaker(self.clock, recording, config.audio.volume)
         return DeviceSpeaker(
-            config.audio.speaker, config.audio.volume, self.clock, recording, trouble
+            config.audio.speaker, config.audio.volume, self.clock, recording, trouble, reference
         )
 
     def _microphone(self, config: Config, source: Source, trouble: Tell) -> Microphone:

@@ -6,6 +6,7 @@ what was said is a backchannel, a wish for silence, or a turn. Knows nothing of 
 
 from __future__ import annotations
 
+import logging
 import re
 import tomllib
 from collections import deque
@@ -17,8 +18,14 @@ from pathlib import Path
 from typing import Literal
 
 from assistant.audio.echo import Cleaned, EchoCanceller
+from assistant.audio.echo_engines import missing
+from assistant.audio.echo_reference import Reference
+from assistant.config import VadConfig
 from assistant.events import Frame
 from assistant.stages import SpeechDetector
+from assistant.vad import Find, load_vad
+
+log = logging.getLogger(__name__)
 
 WINDOW = 8
 """frames of 32 ms that are weighed together"""
@@ -36,9 +43,9 @@ LEFT = 0.2
 """probability on the sound that keeps all speech, below which there is none to suppress"""
 DOUBTFUL_DB, DOUBTFUL = 2.0, 0.6
 """speech that is hardly louder than the rest of our echo, or of unknown level, counts less"""
-UNLEARNT = 0.4
-"""The same while the filter is still learning, when both cancellers leave more than later: never
-enough by itself, for WINDOW of it is below SURE_AT."""
+CLEAR, UNLEARNT = 0.8, 0.4
+"""While the filter is still learning both cancellers leave more than later: what is not that
+probable on both sounds counts still less, and never enough by itself (WINDOW of it)."""
 RELEASE = 24
 """frames without any evidence after which nobody speaks any more"""
 
@@ -85,7 +92,8 @@ def weight(evidence: Evidence) -> float:
         return 0.0
     if known and evidence.excess_db > DOUBTFUL_DB:
         return 1.0
-    return DOUBTFUL if evidence.steady or not known else UNLEARNT
+    clear = evidence.steady or min(evidence.sure, evidence.speech) > CLEAR
+    return DOUBTFUL if clear or not known else UNLEARNT
 
 
 class BargeIn:
@@ -144,8 +152,9 @@ class Listener:
     def hear(self, frame: Frame) -> Overheard:
         """Feed every frame of the microphone, in order."""
         cleaned = self._canceller.clean(frame)
-        if cleaned.playing and not self._playing:
-            self.speaks_on()
+        resumed = cleaned.begins and self._barge_in.stage is Stage.SURE
+        if cleaned.playing and (resumed or not self._playing):
+            self._speaks()
         self._playing = cleaned.playing
         heard = Frame(cleaned.speech, frame.at)
         speech = self._detector.probability(heard)
@@ -153,15 +162,15 @@ class Listener:
             return Overheard(heard, speech, Stage.NOBODY, playing=False)
         return self._judge(heard, speech, cleaned)
 
-    def speaks_on(self) -> None:
-        """We begin to speak, or speak on after all (it was only an "uh-huh")."""
-        self._second.reset()
-        self._barge_in.reset()
-
     def reset(self) -> None:
         """The microphone was away: forget the sound so far."""
         self._detector.reset()
-        self.speaks_on()
+        self._speaks()
+
+    def _speaks(self) -> None:
+        """We begin to speak, or speak on after all (it was only an "uh-huh")."""
+        self._second.reset()
+        self._barge_in.reset()
 
     def _judge(self, heard: Frame, speech: float, cleaned: Cleaned) -> Overheard:
         sure = self._second.probability(Frame(cleaned.sure, heard.at))
@@ -170,6 +179,17 @@ class Listener:
         )
         probability = max(sure, speech) if stage else 0.0
         return Overheard(heard, probability, stage, playing=True)
+
+
+def load(find: Find, vad: VadConfig, reference: Reference) -> Listener | None:
+    """Listening while we speak; None, logged, where no echo canceller can be loaded.
+
+    `reference` is told by the speaker what is played. Raises ModelError as load_vad does.
+    """
+    if why := missing():
+        log.warning("Nothing is heard while a reply is spoken: %s.", why)
+        return None
+    return Listener(EchoCanceller(reference), load_vad(vad, find), load_vad(vad, find))
 
 
 def kind_of(text: str, language: str, *, asked: bool = False) -> Kind:

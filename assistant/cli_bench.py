@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -39,21 +40,75 @@ def bench_asr(options: Options, folder: Path, model: str | None, language: str) 
 
 
 @bench.command("latency")
+@click.argument("corpus", required=False, type=click.Path(path_type=Path), metavar="[CORPUS]")
+@click.option(
+    "--against",
+    multiple=True,
+    metavar="NAME",
+    help="Beside it on the same weights: streaming, plain, or package.module:Class.",
+)
+@click.option("--folders", default="", metavar="A,B", help="Only these sub-folders of CORPUS.")
+@click.option("--limit", type=click.IntRange(1), help="So many recordings, of all sub-folders.")
+@click.option(
+    "--longest",
+    default=20.0,
+    show_default=True,
+    type=click.FloatRange(1),
+    help="Leave out recordings of more seconds.",
+)
+@click.option("--conversation", is_flag=True, help="One conversation, not one each.")
+@click.option("--fast", is_flag=True, help="Do not wait where nothing is computed.")
+@click.option(
+    "--load",
+    default=0,
+    show_default=True,
+    type=click.IntRange(0, 256),
+    help="Keep so many cores busy meanwhile.",
+)
+@click.option("--profile", type=click.Choice(["pi"]), help="The small weights on 4 cores.")
 @click.option(
     "--record",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Keep the recordings there, one of each system.",
+)
+@click.option("-o", "output", type=click.Path(path_type=Path), metavar="FILE.json")
+@click.option("--html", type=click.Path(path_type=Path), metavar="FILE.html", help="A report.")
+@click.option(
+    "--compare",
+    nargs=2,
     type=click.Path(path_type=Path),
-    default=Path("latency.wav"),
-    show_default=True,
-    help="Where the recording goes.",
+    metavar="A.json B.json",
+    help="Two saved runs side by side; nothing is measured.",
 )
 @click.pass_obj
-def bench_latency(options: Options, record: Path) -> None:
+def bench_latency(
+    options: Options,
+    /,
+    against: tuple[str, ...],
+    folders: str,
+    output: Path | None,
+    html: Path | None,
+    compare: tuple[Path, Path] | None,
+    **plan: Any,
+) -> None:
     """Waiting time.
 
-    Last word to first sound, from the recording, beside the plain sequential way."""
-    from assistant.bench.latency import report
+    Last word to first sound on the recordings of CORPUS (manifest.jsonl or sound files; without it
+    the demo's conversation), from two-channel recordings that it makes."""
+    from assistant.bench import latency
+    from assistant.bench.latency_plan import Plan
 
-    report(options.config, record, as_json=options.json)
+    if compare is not None:
+        latency.compare(*compare, as_json=options.json, html=html)
+        return
+    names = [name.strip() for one in against for name in one.split(",")]
+    asked = Plan(
+        folders=tuple(name.strip() for name in folders.split(",") if name.strip()),
+        against=tuple(dict.fromkeys(name for name in names if name)),
+        **{**plan, "profile": plan["profile"] or ""},
+    )
+    latency.run(asked, options.config, as_json=options.json, output=output, html=html)
 
 
 @bench.command("mind")

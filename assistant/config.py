@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 class AudioConfig:
     mic: str = ""
     speaker: str = ""
-    echo: str = "mute"
+    echo: str = "cancel"
     volume: float = 1.0
 
 
@@ -147,7 +147,7 @@ def _filled(value: Any) -> str:
 
 
 RULES: dict[str, Callable[[Any], str]] = {
-    "audio.echo": _one_of("mute", "none"),
+    "audio.echo": _one_of("cancel", "mute", "none"),
     "audio.volume": _between(0, 1),
     "vad.threshold": _between(0.05, 0.95),
     "vad.min_speech_ms": _between(32, 2000),

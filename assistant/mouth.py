@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from assistant.audio.spoken_words import Silence, heard_words, silences
 from assistant.events import Audio, Failed
 from assistant.rendering import Item, Rendering
 from assistant.stages import Cancel, Clock, Speaker, Voice
@@ -24,6 +25,10 @@ class Placed:
     text: str
     begin: float
     end: float
+    language: str = "en"
+    """that it is spoken in"""
+    pauses: tuple[Silence, ...] = ()
+    """silences in its sound, seconds from its begin"""
 
 
 @dataclass(slots=True)
@@ -62,14 +67,14 @@ class Delivery:
         ]
 
     def heard(self, until: float) -> str:
-        """The words played by the time `until`, cut at a word by its share of the time."""
+        """The words played by the time `until`, to the word."""
         parts = []
         for item in self.placed:
             if item.end <= until:
                 parts.append(item.text)
             elif item.begin < until:
-                share = (until - item.begin) / (item.end - item.begin)
-                parts.append(_first_part(item.text, share))
+                seconds, cut = item.end - item.begin, until - item.begin
+                parts.append(heard_words(item.text, item.language, seconds, cut, item.pauses))
         return _join(part for part in parts if part)
 
 
@@ -243,6 +248,7 @@ class Speech:
             self._shown(item.text, delivery)
             return
         begin = end = None
+        pauses: list[Silence] = []
         for sound in item.sounds:
             if cancel.cancelled:
                 break
@@ -253,8 +259,10 @@ class Speech:
             end = at + sound.seconds
             if delivery.first_audio is None:
                 delivery.first_audio = begin
+            pauses += [(at - begin + one, at - begin + other) for one, other in silences(sound)]
         if begin is not None and end is not None:
-            delivery.placed.append(Placed(item.text, begin, end))
+            placed = Placed(item.text, begin, end, spoken_in, tuple(pauses))
+            delivery.placed.append(placed)
 
     def _shown(self, text: str, delivery: Delivery) -> None:
         now = self._clock.now()
@@ -278,10 +286,3 @@ def _join(parts: Iterable[str]) -> str:
     for part in parts:
         text += part if not text or text[-1] in "。！？；，" else f" {part}"
     return text
-
-
-def _first_part(text: str, share: float) -> str:
-    pieces = text.split()
-    if len(pieces) > 1:
-        return " ".join(pieces[: int(len(pieces) * share)])
-    return text[: int(len(text) * share)]

@@ -11,7 +11,7 @@ from typing import cast
 
 import pytest
 
-from assistant import app, wiring
+from assistant import app, hearing, wiring
 from assistant.audio.files import duration
 from assistant.config import Config, DataConfig, LogConfig
 from assistant.errors import AudioFormatError
@@ -52,7 +52,8 @@ class Parts:
 def parts(monkeypatch: pytest.MonkeyPatch) -> Parts:
     built = Parts()
     monkeypatch.setattr(app, "load_engines", built.load)
-    monkeypatch.setattr(app, "load_vad", lambda *_: ScriptedDetector())
+    monkeypatch.setattr(hearing, "load_vad", lambda *_: ScriptedDetector())
+    monkeypatch.setattr(hearing, "load_smart_turn", lambda _: None)
     return built
 
 

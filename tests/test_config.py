@@ -41,7 +41,7 @@ def test_every_shipped_setting_has_a_comment() -> None:
         ("[asr]\nbeam_size = '2'\n", r":2: asr\.beam_size must be a whole number, not '2'"),
         ("[asr]\nbeam_size = true\n", r"asr\.beam_size must be a whole number, not True"),
         ("[vad]\nthreshold = 3.0\n", r":2: vad\.threshold must be between 0\.05 and 0\.95"),
-        ("[audio]\necho = 'loud'\n", r"audio\.echo must be one of mute, none"),
+        ("[audio]\necho = 'loud'\n", r"audio\.echo must be one of cancel, mute, none"),
         ("[asr\n", r"config\.toml: not valid TOML"),
         ("asr = 3\n", r"\[asr\] must be a section"),
     ],

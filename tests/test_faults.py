@@ -157,7 +157,7 @@ def test_m7_what_was_heard_of_a_cut_reply_stays_when_someone_speaks_again(tmp_pa
         speaks_while_it_plays(h, h.speaker.played[-1][1].seconds / 2)  # the apology
         h.loop.tell(utterance(h.clock.now(), h.clock.now() + 1.6))
         h.settle()
-    assert h.records[0].heard == "one two three four five"
+    assert h.records[0].heard == "one two three four five six"
 
 
 def test_m7_what_was_heard_is_right_however_the_threads_meet(
@@ -198,7 +198,7 @@ def test_m7_ending_in_mid_reply_records_what_was_heard(tmp_path: Path) -> None:
         h.loop.stop()
     with house(tmp_path) as h:
         (exchange,) = h.conversation.recent()
-    assert exchange.reply == "one two three four five"
+    assert exchange.reply == "one two three four five six"
 
 
 def test_m7_a_reply_that_ends_as_someone_speaks_was_heard_whole(tmp_path: Path) -> None:
@@ -302,7 +302,7 @@ def test_m7_a_speaker_that_dies_in_mid_reply_was_heard_until_then(tmp_path: Path
         h.settle()
         wait_for(lambda: bool(h.of(Failed)))
         h.clock.advance(9.0)
-    assert h.records[0].heard == "one two three four five"
+    assert h.records[0].heard == "one two three four five six"
     assert h.records[0].interrupted
 
 

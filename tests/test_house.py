@@ -44,6 +44,7 @@ LEVELS = [
     {"ahead"},
     {"loop"},
     {"wiring"},
+    {"hearing"},
     {"app", "testing"},
     {"console"},
     {

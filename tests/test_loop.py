@@ -268,7 +268,7 @@ def test_m7_what_was_heard_of_a_reply_is_recorded_to_the_word(tmp_path: Path) ->
         h.settle()
     first, second = h.records
     assert first.interrupted
-    assert first.heard == "one two three four five"
+    assert first.heard == "one two three four five six"
     assert not second.interrupted
     assert {"role": "assistant", "content": first.heard} in h.replies.prompts[1]
 

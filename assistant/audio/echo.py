@@ -12,12 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from assistant.audio.echo_delay import FFT, WINDOW, DelayTracker
-from assistant.audio.echo_engines import Choice, LinearFilter, Suppressor, choose
+from assistant.audio.echo_engines import LinearFilter, Suppressor
 from assistant.audio.echo_reference import Reference
 from assistant.audio.echo_residual import Residual
 from assistant.events import Frame, Samples
-
-__all__ = ["Choice", "Cleaned", "EchoCanceller", "Reference", "choose"]
 
 RATE = 16000
 FRAME = 512
@@ -37,13 +35,15 @@ class Cleaned:
     """shape (512,): all that a person says, and a part of our echo; for recognition"""
     sure: Samples
     """shape (512,): almost no echo, and of a person what is not covered by it; 10 ms late"""
-    excess_db: float
-    """how much louder `speech` is than the echo that is expected to be left in it"""
-    playing: bool
+    playing: bool = False
     """our own voice may be in this frame; otherwise both are as the microphone heard them"""
-    aligned: bool
+    begins: bool = False
+    """and a stretch of it, after silence, has begun since the last frame"""
+    excess_db: float = 0.0
+    """how much louder `speech` is than the echo that is expected to be left in it"""
+    aligned: bool = False
     """the echo of this sound has been found: `speech` and `excess_db` mean something"""
-    steady: bool
+    steady: bool = False
     """and for so long that the filter has learnt what there is to learn"""
 
 
@@ -81,30 +81,25 @@ class EchoCanceller:
         self._tracker.advance(FRAME)
         self._count += 1
         if not self._reference.end:  # nothing was ever played
-            return Cleaned(
-                frame.samples, frame.samples, 0.0, playing=False, aligned=False, steady=False
-            )
+            return Cleaned(frame.samples, frame.samples)
         played = self._read(at, self._tracker.delay)
         early = played if self._jumps == 0.0 else self._read(at, self._tracker.delay - self._jumps)
         # without a break, for it would let through the first sounds after one
         sure = self._suppressor.clean(frame.samples, early)
         self._quiet = 0 if played.any() or early.any() else self._quiet + FRAME
         if self._quiet > TAIL * RATE:
-            return Cleaned(
-                frame.samples, frame.samples, 0.0, playing=False, aligned=False, steady=False
-            )
-        if self._reference.begun(at + FRAME - round(self._tracker.delay)):
+            return Cleaned(frame.samples, frame.samples)
+        begins = self._reference.begun(at + FRAME - round(self._tracker.delay))
+        if begins:
             self._tracker.restart()
         if self._count % COMPARE_EVERY == 0:
             self._compare(at + FRAME)
         if not self._tracker.found:
-            return Cleaned(frame.samples, sure, 0.0, playing=True, aligned=False, steady=False)
+            return Cleaned(frame.samples, sure, playing=True, begins=begins)
         speech = self._filter.clean(frame.samples, played)
         settled = self._tracker.settled
         excess = self._residual.excess(speech, frame.samples - speech, learn=settled)
-        return Cleaned(
-            speech, sure, excess, playing=True, aligned=settled, steady=self._tracker.steady
-        )
+        return Cleaned(speech, sure, True, begins, excess, settled, self._tracker.steady)
 
     def _place(self, frame: Frame) -> int:
         """The frame's place by counting, which does not jitter, as long as its time agrees."""

@@ -29,8 +29,9 @@ SMOOTH = 0.7
 """share of the spectrum kept from one comparison to the next (four a second)"""
 QUIET = 1e-4
 """root mean square of a reference that tells nothing (-80 dBFS)"""
-SHARP = 8.0
-"""A peak so many times the mean of all lags is an echo and no chance."""
+SHARP = 16.0
+"""A peak so many times the mean of all lags is an echo and no chance: at 8 one was found in 18
+of 38 pairs of strangers, and true echoes are found no later up to 20."""
 NEAR = 8
 """Samples an echo may have drifted since the last comparison; further off it has moved."""
 AGREE = 2

@@ -6,8 +6,7 @@ echo. Speex's adaptive filter leaves speech whole and a part of the echo. Neithe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -21,18 +20,6 @@ SPEEX_BLOCK = 128
 SPEEX_TAPS = 4096
 """samples of room response that are modelled (256 ms)"""
 FULL = 32768.0
-
-Way = Literal["cancel", "mute", "none"]
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """How our own voice is kept from being heard as a person's, and why so."""
-
-    way: Way
-    """cancel: listen while speaking; mute: be deaf while speaking; none: there is no echo"""
-    reason: str
-    """one sentence for the person; empty when it is as they asked"""
 
 
 class Suppressor:
@@ -77,7 +64,7 @@ class LinearFilter:
 
 
 def missing() -> str:
-    """Why no echo can be cancelled here, as a sentence; empty when it can."""
+    """Why no echo can be cancelled here, as part of a sentence; empty when it can."""
     try:
         LinearFilter()
         Suppressor()
@@ -85,24 +72,6 @@ def missing() -> str:
         name = getattr(error, "name", None) or type(error).__name__
         return f"the echo canceller cannot be loaded ({name})"
     return ""
-
-
-def choose(wanted: str, *, reference: bool, why_missing: str | None = None) -> Choice:
-    """What to do about our own voice: `wanted` is cancel, mute or none, as in audio.echo.
-
-    `reference`: it is known what the speaker plays, and when. `why_missing`: as from `missing`.
-    """
-    if wanted == "none":
-        return Choice("none", "")
-    if wanted == "mute":
-        return Choice("mute", "")
-    if not reference:
-        why = "it is not known what the speaker plays"
-    else:
-        why = missing() if why_missing is None else why_missing
-    if why:
-        return Choice("mute", f"While I speak I cannot hear you: {why}.")
-    return Choice("cancel", "")
 
 
 def _pcm(samples: Samples) -> list[int]:

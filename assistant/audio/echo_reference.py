@@ -63,6 +63,8 @@ class Reference:
             self._samples[begin - fade : begin] *= np.linspace(1, 0, fade, dtype=np.float32)
             self._samples[begin:stop] = 0
             self._end = keep
+            while self._begins and self._begins[-1] >= keep:
+                self._begins.pop()
 
     @property
     def end(self) -> int:

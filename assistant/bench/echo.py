@@ -1,165 +1,39 @@
 """Does the assistant interrupt itself, and does a person get through to it?
 
-Rooms made from seeds (echo_scenes.py) and recordings of people, through the real canceller and
-detectors as the loop uses them. Levels are the echo's, relative to the person's speech.
+Rooms made from seeds (echo_scenes.py) and recordings, through the real canceller, detectors and
+speaker (echo_trials.py). Levels are the echo's, relative to the person's speech.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-import time
 import tomllib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
 import numpy as np
 
-from assistant.audio.echo import EchoCanceller, Reference
 from assistant.audio.echo_engines import missing
-from assistant.barge_in import Listener, Stage
-from assistant.bench.echo_people import PERSON_SECONDS, Person, people, recorded
-from assistant.bench.echo_scenes import Scene, cough, levelled, scene
+from assistant.bench.echo_people import Person, people, recorded, synthetic
+from assistant.bench.echo_trials import Row, Trials
 from assistant.config import Config
 from assistant.errors import InputError
-from assistant.events import Audio, Frame
-from assistant.stages import SpeechDetector
+from assistant.events import Audio
 
-RATE = 16000
-FRAME = 512
 LEVELS = (-6, -12, -18, -24)
 LOUDER = (6, 0)
 """harder than what is asked for; told apart from the rest"""
-ALONE_SECONDS = 60.0
-ENTRY = (2.0, 8.0)
-"""seconds after which somebody interrupts, a sentence or a whole reply into it"""
-STOPPING = 0.065
-"""seconds from the decision to silence: the device's buffer (0.06) and the fade (0.005)"""
 IN_TIME = 0.5
 COUGHS = 40
 SEED = 20_260
+RECORDED_PEOPLE = 8
+"""who speak over each recording of echo, at each level"""
 Task = tuple[str, Callable[[np.random.Generator], None]]
 Emit = Callable[[dict[str, Any], str | None], None]
-
-
-@dataclass(slots=True)
-class Row:
-    """What happened at one level."""
-
-    level: int
-    seconds_alone: float = 0.0
-    false_alarms: int = 0
-    latencies: list[float | None] = field(default_factory=list)
-    """seconds from the first speech to silence; None: never, or not before it was over"""
-    coughs: int = 0
-    coughs_taken: int = 0
-
-
-@dataclass(slots=True)
-class Bench:
-    """Runs scenes and adds up."""
-
-    detector: SpeechDetector
-    second: SpeechDetector
-    replies: Sequence[Audio]
-    rows: dict[int, Row]
-    seconds: float = 0.0
-    busy: float = 0.0
-    """seconds of computing, on one core"""
-
-    def moments(self, made: Scene) -> list[float]:
-        """When somebody was surely speaking over us, once for each time (seconds)."""
-        reference = Reference()
-        for audio, at in made.played:
-            reference.played(audio, at)
-        self.detector.reset()
-        listener = Listener(EchoCanceller(reference), self.detector, self.second)
-        found, before = [], Stage.NOBODY
-        begin = time.thread_time()
-        for place in range(0, len(made.heard) - FRAME + 1, FRAME):
-            frame = Frame(made.heard[place : place + FRAME], place / RATE)
-            stage = listener.hear(frame).stage
-            if stage is Stage.SURE and before is not Stage.SURE:
-                found.append((place + FRAME) / RATE)
-            before = stage
-        self.busy += time.thread_time() - begin
-        self.seconds += len(made.heard) / RATE
-        return found
-
-    def alone(self, level: int, rng: np.random.Generator) -> None:
-        """A minute of our own echo."""
-        made = scene(rng, self.replies, ALONE_SECONDS, level)
-        row = self.rows[level]
-        row.seconds_alone += ALONE_SECONDS
-        row.false_alarms += len(self.moments(made))
-
-    def interrupted(self, level: int, person: Person, rng: np.random.Generator) -> None:
-        """Somebody speaks while we do."""
-        entry = float(rng.uniform(*ENTRY))
-        made = scene(
-            rng, self.replies, entry + PERSON_SECONDS, level, (levelled(person.samples), entry)
-        )
-        onset = entry + person.onset
-        found = self.moments(made)
-        row = self.rows[level]
-        row.false_alarms += sum(moment <= onset for moment in found)
-        after = [moment - onset for moment in found if moment > onset]
-        row.latencies.append(after[0] + STOPPING if after else None)
-
-    def coughed(self, level: int, rng: np.random.Generator) -> None:
-        """A short noise while we speak."""
-        entry = float(rng.uniform(*ENTRY))
-        made = scene(rng, self.replies, entry + 1.5, level, (cough(rng), entry))
-        row = self.rows[level]
-        row.coughs += 1
-        row.coughs_taken += any(moment > entry for moment in self.moments(made))
-
-
-def figures(bench: Bench, recorded_alarms: int | None) -> dict[str, Any]:
-    """Everything together for the levels asked for, and each level by itself."""
-    asked = [row for row in bench.rows.values() if row.level in LEVELS]
-    alone = [row for row in bench.rows.values() if row.seconds_alone]
-    latencies = [one for row in asked for one in row.latencies]
-    coughs = sum(row.coughs for row in asked)
-    return {
-        "false_alarms": sum(row.false_alarms for row in alone),
-        "minutes_echo": round(sum(row.seconds_alone for row in alone) / 60, 1),
-        "recorded_false_alarms": recorded_alarms,
-        "interruptions": len(latencies),
-        **_latency(latencies),
-        "coughs_taken": _share(sum(row.coughs_taken for row in asked), coughs),
-        "real_time_factor": round(bench.busy / bench.seconds, 4) if bench.seconds else None,
-        "by_level": [_level(row) for row in bench.rows.values()],
-    }
-
-
-def _level(row: Row) -> dict[str, Any]:
-    return {
-        "level_db": row.level,
-        "false_alarms": row.false_alarms,
-        "minutes_echo": round(row.seconds_alone / 60, 1),
-        "interruptions": len(row.latencies),
-        **_latency(row.latencies),
-        "coughs_taken": _share(row.coughs_taken, row.coughs),
-    }
-
-
-def _latency(latencies: Sequence[float | None]) -> dict[str, float | None]:
-    known = sorted(one for one in latencies if one is not None)
-    high = quantiles(known, n=20, method="inclusive")[18] if len(known) > 1 else None
-    return {
-        "hit_rate": _share(sum(one <= IN_TIME for one in known), len(latencies)),
-        "latency_ms_p50": round(median(known) * 1000) if known else None,
-        "latency_ms_p95": round(high * 1000) if high is not None else None,
-    }
-
-
-def _share(part: int, whole: int) -> float | None:
-    return round(part / whole, 3) if whole else None
 
 
 def report(
@@ -180,40 +54,75 @@ def report(
 
     if why := missing():
         raise InputError(f"Nothing can be measured: {why}. Run: pip install pyaec pywebrtc-audio")
-    bench = Bench(
-        load_vad(config.vad, find),
-        load_vad(config.vad, find),
-        spoken(config),
-        {level: Row(level) for level in (*LOUDER, *LEVELS)},
-    )
-    crowd = people(folder, bench.detector) if folder is not None else []
-    run(bench, crowd, minutes, people_each, quiet=as_json)
-    alarms: int | None = None
+    detectors = load_vad(config.vad, find), load_vad(config.vad, find)
+    trials = Trials(*detectors, spoken(config, "replies"))
+    crowd = synthetic(spoken(config, "calls"), trials.detector)
     if folder is not None:
-        alarms = sum(len(bench.moments(made)) for made in recorded(folder))
-    result = figures(bench, alarms)
+        crowd = people(folder, trials.detector) + crowd
+    rows = {level: Row(level) for level in (*LOUDER, *LEVELS)}
+    real = Row(None)
+    tasks = made_tasks(trials, rows, _some(crowd, people_each), minutes)
+    if folder is not None:
+        tasks += recorded_tasks(trials, real, folder, _some(crowd, people_each))
+    tasks.append(("silence", trials.silence))
+    _work(tasks, quiet=as_json)
+    result = figures(trials, rows, real)
     emit(result, f"{table(result)}\n{json.dumps(result)}")
-    return 1 if result["false_alarms"] or alarms else 0
+    return 1 if result["self_interruptions"] else 0
+
+
+def figures(trials: Trials, rows: dict[int, Row], real: Row) -> dict[str, Any]:
+    """Everything together for the levels asked for and what was recorded; then each by itself."""
+    asked = [*(rows[level] for level in LEVELS), real]
+    return {
+        **_figures([*asked, *(rows[level] for level in LOUDER)], asked),
+        "cpu_share_playing": trials.playing.share,
+        "cpu_share_silent": trials.silent.share,
+        "by_level": [{"level_db": row.level, **_figures([row], [row])} for row in rows.values()],
+        "recorded": _figures([real], [real]),
+    }
+
+
+def _figures(alone: Sequence[Row], rows: Sequence[Row]) -> dict[str, Any]:
+    reactions = [one for row in rows for one in row.reactions]
+    known = sorted(one for one in reactions if one is not None)
+    high = quantiles(known, n=20, method="inclusive")[18] if len(known) > 1 else None
+    return {
+        "minutes_of_echo": round(sum(row.seconds_alone for row in alone) / 60, 1),
+        "self_interruptions": sum(row.self_interruptions for row in alone),
+        "interruptions": len(reactions),
+        "stopped_within_500ms": _share(sum(one <= IN_TIME for one in known), len(reactions)),
+        "reaction_ms_p50": round(median(known) * 1000) if known else None,
+        "reaction_ms_p95": round(high * 1000) if high is not None else None,
+        "coughs": sum(row.coughs for row in rows),
+        "coughs_taken": _share(sum(row.coughs_taken for row in rows), sum(r.coughs for r in rows)),
+    }
+
+
+def _share(part: int, whole: int) -> float | None:
+    return round(part / whole, 3) if whole else None
 
 
 def table(result: dict[str, Any]) -> str:
     """For a person: one line a level."""
     lines = [
-        f"{'echo':>6}{'alone min':>11}{'false':>7}{'people':>8}{'in time':>9}"
+        f"{'echo':>8}{'alone min':>11}{'false':>7}{'people':>8}{'in time':>9}"
         f"{'p50 ms':>8}{'p95 ms':>8}{'coughs':>8}"
     ]
-    for row in result["by_level"]:
+    for row in [*result["by_level"], {"level_db": None, **result["recorded"]}]:
+        name = "recorded" if row["level_db"] is None else f"{row['level_db']} dB"
         lines.append(
-            f"{row['level_db']:>3} dB{row['minutes_echo']:>11}{row['false_alarms']:>7}"
-            f"{row['interruptions']:>8}{_percent(row['hit_rate']):>9}"
-            f"{_shown(row['latency_ms_p50']):>8}{_shown(row['latency_ms_p95']):>8}"
+            f"{name:>8}{row['minutes_of_echo']:>11}{row['self_interruptions']:>7}"
+            f"{row['interruptions']:>8}{_percent(row['stopped_within_500ms']):>9}"
+            f"{_shown(row['reaction_ms_p50']):>8}{_shown(row['reaction_ms_p95']):>8}"
             f"{_percent(row['coughs_taken']):>8}"
         )
     lines.append(
-        f"Echo from {LEVELS[0]} dB down: {result['false_alarms']} self-interruptions in "
-        f"{result['minutes_echo']} minutes; {_percent(result['hit_rate'])} of "
-        f"{result['interruptions']} interruptions stop the reply within {IN_TIME * 1000:.0f} ms. "
-        f"Computing takes {_percent(result['real_time_factor'])} of the time."
+        f"{result['self_interruptions']} self-interruptions in {result['minutes_of_echo']} minutes "
+        f"of echo. With echo from {LEVELS[0]} dB down, {_percent(result['stopped_within_500ms'])} "
+        f"of {result['interruptions']} interruptions stop the reply within "
+        f"{IN_TIME * 1000:.0f} ms. Listening takes {_percent(result['cpu_share_playing'])} of a "
+        f"core while we speak and {_percent(result['cpu_share_silent'])} while we are silent."
     )
     return "\n".join(lines)
 
@@ -226,33 +135,59 @@ def _shown(value: float | None) -> str:
     return "-" if value is None else f"{value:.0f}"
 
 
-def spoken(config: Config) -> list[Audio]:
-    """Our replies, as our voice speaks them."""
+def spoken(config: Config, what: str) -> list[Audio]:
+    """Our "replies" or people's "calls", as our voice speaks them."""
+    voices, language = _voices(config)
+    with Path(__file__).with_suffix(".toml").open("rb") as file:
+        texts = tomllib.load(file)[what]
+    return [audio for text in texts for audio in voices.synthesize(text, language)]
+
+
+@cache
+def _voices(config: Config) -> Any:
     from assistant.tts import PiperVoices
     from assistant.weights import find
 
     voices = PiperVoices.load(config.tts, find)
-    language = "en" if "en" in voices.languages else min(voices.languages)
-    with Path(__file__).with_suffix(".toml").open("rb") as file:
-        texts = tomllib.load(file)["replies"]
-    return [audio for text in texts for audio in voices.synthesize(text, language)]
+    return voices, "en" if "en" in voices.languages else min(voices.languages)
 
 
-def run(
-    bench: Bench, crowd: Sequence[Person], minutes: int, people_each: int | None, *, quiet: bool
-) -> None:
-    """Every scene has a seed of its own, so that one more changes none of the others."""
+def _some(crowd: Sequence[Person], count: int | None) -> Sequence[Person]:
+    """So many of them, from everywhere in the list."""
+    if count is None or count >= len(crowd):
+        return crowd
+    return [crowd[number * len(crowd) // count] for number in range(count)]
+
+
+def made_tasks(
+    trials: Trials, rows: dict[int, Row], crowd: Sequence[Person], minutes: int
+) -> list[Task]:
+    """Rooms from seeds: echo alone, people and coughs at every level."""
     tasks: list[Task] = []
+    asked = [rows[level] for level in LEVELS]
     for number in range(minutes):
-        level = LEVELS[number % len(LEVELS)]
-        tasks.append((f"echo alone {level} dB", partial(bench.alone, level)))
-    for level in bench.rows if crowd else ():
-        for person in crowd[:people_each]:
-            tasks.append((f"{person.name} {level} dB", partial(bench.interrupted, level, person)))
+        row = asked[number % len(asked)]
+        tasks.append((f"echo alone {row.level} dB", partial(trials.alone, row)))
+    for row in rows.values():
+        for person in crowd:
+            task = partial(trials.interrupted, row, person)
+            tasks.append((f"{person.name} {row.level} dB", task))
     for number in range(min(COUGHS, 2 * minutes)):
-        level = LEVELS[number % len(LEVELS)]
-        tasks.append((f"cough {level} dB", partial(bench.coughed, level)))
-    _work(tasks, quiet=quiet)
+        row = asked[number % len(asked)]
+        tasks.append((f"cough {row.level} dB", partial(trials.coughed, row)))
+    return tasks
+
+
+def recorded_tasks(trials: Trials, row: Row, folder: Path, crowd: Sequence[Person]) -> list[Task]:
+    """Recordings of echo: alone, and with people at the first of the levels asked for."""
+    tasks: list[Task] = []
+    for number, made in enumerate(recorded(folder)):
+        tasks.append(("recorded echo", partial(trials.recorded, row, made)))
+        for person in _some(crowd[number % 2 :], RECORDED_PEOPLE):
+            for level in LEVELS[:2]:
+                task = partial(trials.joined, row, made, level, person)
+                tasks.append((f"{person.name} over recorded echo", task))
+    return tasks
 
 
 def _work(tasks: Sequence[Task], *, quiet: bool) -> None:

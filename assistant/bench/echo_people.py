@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
 
 from assistant.audio import files
 from assistant.bench.echo_scenes import Scene, levelled
@@ -16,7 +18,9 @@ from assistant.stages import SpeechDetector
 RATE = 16000
 FRAME = 512
 FRAME_SECONDS = FRAME / RATE
-FOLDERS = ("commands", "en")
+FOLDERS = ("commands", "commands_synthetic", "en", "zh")
+PITCHES = (0.85, 1.18)
+"""of synthetic people, relative to our own voice"""
 PERSON_SECONDS = 2.5
 """of a recording that are mixed in; what is said after that decides nothing"""
 
@@ -60,6 +64,20 @@ def people(folder: Path, detector: SpeechDetector) -> list[Person]:
     return found
 
 
+def synthetic(spoken: Sequence[Audio], detector: SpeechDetector) -> list[Person]:
+    """Short calls in our own voice, made higher or lower by playing them faster or slower."""
+    import soxr
+
+    found = []
+    for number, audio in enumerate(spoken):
+        for pitch in PITCHES:
+            samples = soxr.resample(audio.samples, audio.rate, RATE / pitch).astype(np.float32)
+            person = _person(f"call {number + 1} at {pitch}", levelled(samples), detector)
+            if person is not None:
+                found.append(person)
+    return found
+
+
 def _person(name: str, samples: Samples, detector: SpeechDetector) -> Person | None:
     """Cut to a little before the first speech; None when it is heard for under 0.16 s of it."""
     detector.reset()
@@ -80,4 +98,5 @@ def recorded(folder: Path) -> Iterator[Scene]:
     for path in sorted((folder / "echo").glob("*_echo_only.wav")):
         far = path.with_name(path.name.replace("_echo_only", "_far"))
         if far.is_file():
-            yield Scene([(files.read(far), 0.0)], files.read(path).samples)
+            heard, spoken = files.read(path).samples, files.read(far)
+            yield Scene([(spoken, 0.0)], spoken.samples, heard)

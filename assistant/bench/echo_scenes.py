@@ -7,7 +7,7 @@ drift apart, a noise floor. Knows nothing of cancellers.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -41,8 +41,18 @@ class Scene:
     """What was played and what the microphone heard, from session time 0."""
 
     played: Announced
+    spoken: Samples
+    """the same as it really was, at 16 kHz"""
     heard: Samples
     """at 16 kHz"""
+
+    def joined(self, sound: Samples, at: float) -> Scene:
+        """With another sound in the room from second `at` on; both end together at the latest."""
+        begin = round(at * RATE)
+        heard = self.heard.copy()
+        part = sound[: max(0, len(heard) - begin)]
+        heard[begin : begin + len(part)] += part
+        return replace(self, heard=heard)
 
 
 def loudness(samples: Samples) -> float:
@@ -75,12 +85,8 @@ def scene(
     played, spoken = _speech(rng, replies, round(seconds * RATE))
     echo = levelled(_echo(rng, spoken), PERSON_LEVEL * 10 ** (level_db / 20))
     heard = echo + NOISE * rng.standard_normal(len(echo)).astype(np.float32)
-    if other is not None:
-        sound, at = other
-        begin = round(at * RATE)
-        part = sound[: len(heard) - begin]
-        heard[begin : begin + len(part)] += part
-    return Scene(played, heard.astype(np.float32))
+    made = Scene(played, spoken, heard.astype(np.float32))
+    return made if other is None else made.joined(*other)
 
 
 def cough(rng: np.random.Generator) -> Samples:

@@ -1,190 +1,265 @@
-"""From the last word to the first sound, measured in the recording, beside the plain way.
+"""From the last word to the first sound, on a folder of recordings, beside other systems.
 
-Ours: the demo's conversation through the whole loop in real time; the two-channel recording says
-when the user's voice ended (left) and the reply's sound began (right). Plain: the same recorded
-words, then stock recognition, one JSON answer under a grammar, and synthesis of the whole reply,
-one after another.
+Each system lives in a process of its own and hears one utterance after another; they take turns,
+so that whatever else the machine does hits all. What a person waited is measured afterwards, in the
+two-channel recording that each of them made.
 """
 
 from __future__ import annotations
 
 import json
-import sys
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
-from statistics import median, quantiles
 from typing import Any
 
-import numpy as np
+from assistant.bench import latency_corpus as corpora
+from assistant.bench.latency_about import load_average, machine, settings
+from assistant.bench.latency_corpus import Item
+from assistant.bench.latency_crew import Child, crew, limit_cores, loaded
+from assistant.bench.latency_figures import OURS, Row, last_object, result, system_figures
+from assistant.bench.latency_measure import Heard, hear, voiced, window
+from assistant.bench.latency_peer import answerer
+from assistant.bench.latency_plan import Plan
+from assistant.bench.latency_stand import Setup
+from assistant.config import Config, DataConfig, override
+from assistant.errors import InputError, StorageError
+from assistant.vad import load_vad
+from assistant.weights import find, select
+from assistant.workers import Lock
 
-from assistant.audio import files
-from assistant.config import Config
-from assistant.console import Console
-from assistant.demo import converse, lines
-from assistant.events import Audio, Samples, Turn
-from assistant.weights import find
+__all__ = ["Plan", "measure", "run", "voiced"]
 
-LOUD = 10 ** (-45 / 20)
-"""-45 dBFS: both channels are free of noise, so anything louder is a voice"""
-SILENCE = 0.3
-"""seconds without sound that part one stretch of voice from the next"""
-
-PLAIN_RULES = (
-    "You are a voice assistant. Answer with one JSON object: "
-    '{"reply": one or two short spoken sentences, "state_update": {"facts": {name: value}}}. '
-    "Put every fact the user gives into facts."
-)
-PLAIN_GRAMMAR = r"""
-root ::= "{" ws "\"reply\":" ws string "," ws "\"state_update\":" ws object ws "}"
-object ::= "{" ws (pair ("," ws pair)*)? ws "}"
-pair ::= string ":" ws (string | object)
-string ::= "\"" ([^"\\\n] | "\\" ["\\/bfnrt])* "\"" ws
-ws ::= [ \n]?
-"""
+BYTES_PER_SECOND = 64_000
+"""of a recording"""
+ANSWER_SECONDS = 15.0
+"""an utterance takes on top of its own length, guessed, for the room on the disk"""
+PI_CORES = 4
+Progress = Callable[[dict[str, Any]], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Stretch:
-    """Voice without a longer silence in it, in seconds."""
+def measure(plan: Plan, config: Config, progress: Progress) -> dict[str, Any]:
+    """Everything that was found out, as JSON values. Raises AssistantError.
 
-    start: float
-    end: float
-
-
-def voiced(samples: Samples, rate: int, gap: float = SILENCE) -> list[Stretch]:
-    """Stretches of sound louder than LOUD; silences shorter than `gap` seconds are part of them."""
-    loud = np.flatnonzero(np.abs(samples) > LOUD)
-    if not len(loud):
-        return []
-    breaks = np.flatnonzero(np.diff(loud) > gap * rate)
-    starts = [loud[0], *loud[breaks + 1]]
-    ends = [*loud[breaks], loud[-1]]
-    return [Stretch(s / rate, (e + 1) / rate) for s, e in zip(starts, ends, strict=True)]
-
-
-def waits(heard: Samples, played: Samples, rate: int) -> list[tuple[Stretch, float]]:
-    """Each utterance and the seconds from its end to the next sound of a reply."""
-    replies = voiced(played, rate)
-    found = []
-    for words in voiced(heard, rate, gap=0.9):
-        after = [reply.start for reply in replies if reply.start >= words.end]
-        if after:
-            found.append((words, after[0] - words.end))
-    return found
-
-
-def peak_memory_mb() -> float:
-    """Largest resident size of this process so far, in MB (10^6 bytes)."""
-    import resource
-
-    size = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return size * (1 if sys.platform == "darwin" else 1024) / 1e6
+    `progress` gets an object for each step, recording left out and utterance.
+    """
+    for name in plan.against:
+        answerer(name)  # refused before anything is loaded
+    if plan.profile == "pi":
+        config = _small(config)
+        limit_cores(PI_CORES)
+    with ExitStack() as stack:
+        home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="latency-")))
+        items, skipped = _items(plan, config, home, progress)
+        recordings = plan.record or home
+        _make_room(recordings, items, len(plan.against) + 1, fast=plan.fast)
+        stack.enter_context(loaded(plan.load))
+        setups = [_setup(name, plan, config, home, recordings) for name in (OURS, *plan.against)]
+        before = machine()
+        progress({"event": "loading", "systems": [setup.system for setup in setups]})
+        with crew(setups) as children:
+            told = list(_take_turns(children, items, progress))
+        progress({"event": "measuring"})
+        rows = [_row(item, messages, children) for item, messages in zip(items, told, strict=True)]
+        return {
+            "event": "latency_data",
+            "systems": {child.name: _figures(rows, child) for child in children},
+            "utterances": rows,
+            "skipped": skipped,
+            "settings": settings(plan, config),
+            "machine": before | {"load_average_after": load_average()},
+        }
 
 
-def summary(values: Sequence[float]) -> dict[str, float]:
-    """Median and 95th percentile of seconds, as milliseconds."""
-    high = quantiles(values, n=20, method="inclusive")[18] if len(values) > 1 else values[0]
-    return {"p50": round(median(values) * 1000), "p95": round(high * 1000)}
+def _small(config: Config) -> Config:
+    """The weights of the small set in place of the settings'."""
+    names = {weight.kind: weight.name for weight in select(["small"])}
+    models = {kind: names[kind] for kind in ("asr", "llm") if kind in names}
+    return override(config, [f"{kind}.model={name}" for kind, name in models.items()])
 
 
-class Plain:
-    """The sequential way on the same weights: stock calls, one after another."""
+def _items(
+    plan: Plan, config: Config, home: Path, progress: Progress
+) -> tuple[list[Item], list[dict[str, str]]]:
+    if plan.corpus is None:
+        progress({"event": "synthesising"})
+        folder = home / "demo"
+        folder.mkdir()
+        entries = corpora.synthesised(config, folder)
+    else:
+        entries = corpora.entries(plan.corpus, plan.folders, spread=plan.limit is not None)
+    detector = load_vad(config.vad, find)
+    skipped: list[dict[str, str]] = []
 
-    def __init__(self, config: Config) -> None:
-        from faster_whisper import WhisperModel
-        from llama_cpp import Llama
-        from llama_cpp.llama_grammar import LlamaGrammar
-        from piper import PiperVoice
+    def skip(entry: corpora.Entry, why: str) -> None:
+        skipped.append({"file": _name(entry, plan.corpus), "why": why})
+        progress({"event": "skipped", **skipped[-1]})
 
-        self._whisper = WhisperModel(
-            str(find(config.asr.model, "asr")), compute_type="int8", local_files_only=True
-        )
-        path = str(find(config.llm.model, "llm"))
-        self._llama: Any = Llama(path, n_ctx=config.llm.context, verbose=False)
-        self._grammar = LlamaGrammar.from_string(PLAIN_GRAMMAR, verbose=False)
-        self._voice = PiperVoice.load(find(config.tts.en, "tts"))
-        self._messages = [{"role": "system", "content": PLAIN_RULES}]
-
-    def answer(self, audio: Audio) -> tuple[float, str, str]:
-        """Seconds from the utterance to the sound of the whole reply; its words; the reply."""
-        begin = time.perf_counter()
-        segments, _ = self._whisper.transcribe(audio.samples)
-        text = " ".join(segment.text.strip() for segment in segments)
-        self._messages.append({"role": "user", "content": text})
-        answer = self._llama.create_chat_completion(
-            self._messages, grammar=self._grammar, temperature=0.0, max_tokens=300
-        )
-        raw = str(answer["choices"][0]["message"]["content"])
-        self._messages.append({"role": "assistant", "content": raw})
-        try:
-            reply = str(json.loads(raw)["reply"])
-        except (ValueError, KeyError, TypeError):
-            reply = raw
-        for _ in self._voice.synthesize(reply or "."):
-            pass
-        return time.perf_counter() - begin, text, reply
-
-
-def measure(
-    config: Config, recording: Path, turns: Sequence[Turn], progress: Callable[[str], None]
-) -> dict[str, Any]:
-    """Figures from a recording of the conversation, then the plain way on the same words."""
-    memory = peak_memory_mb()
-    heard, played, rate = _channels(recording)
-    measured = waits(heard, played, rate)
-    stages = sorted({name for turn in turns for name in turn.latency_ms})
-    result: dict[str, Any] = {
-        "event": "latency",
-        "turns": len(measured),
-        "voice_to_voice_ms": summary([seconds for _, seconds in measured]),
-        "stages_ms_p50": {
-            name: round(median(t.latency_ms[name] for t in turns if name in t.latency_ms))
-            for name in stages
-        },
-        "peak_memory_mb": round(memory),
-    }
-    progress("the plain way, for comparison")
-    plain = Plain(config)
-    closing = config.endpoint.silence_ms / 1000
-    times = []
-    for words, _ in measured:
-        cut = heard[int((words.start - 0.3) * rate) : int((words.end + 0.2) * rate)]
-        seconds, text, reply = plain.answer(files.resample(Audio(cut, rate), 16000))
-        times.append(seconds + closing)
-        progress(f"plain: {text} → {reply}")
-    result["plain_voice_to_voice_ms"] = summary(times)
-    ours = median(seconds for _, seconds in measured)
-    result["ratio"] = round(ours / median(times), 3)
-    return result
-
-
-def report(config: Config, record: Path, *, as_json: bool) -> None:
-    """Hold the demo's conversation, measure it, print the figures; --json ends with one object."""
-    console = Console(as_json=as_json, spoken=True, details=False)
-    turns = converse(config, lines(), record, console.show, quiet=as_json)
-
-    def progress(step: str) -> None:
-        print(step, file=sys.stderr, flush=True)
-
-    result = measure(config, record, turns, progress)
-    if as_json:
-        print(json.dumps(result, ensure_ascii=False))
-        return
-    ours, plain = result["voice_to_voice_ms"], result["plain_voice_to_voice_ms"]
-    stages = "  ".join(f"{name} {value}" for name, value in result["stages_ms_p50"].items())
-    print(
-        f"\nLast word to first sound over {result['turns']} turns: "
-        f"p50 {ours['p50']} ms, p95 {ours['p95']} ms\n"
-        f"The plain sequential way, same words:     p50 {plain['p50']} ms, p95 {plain['p95']} ms "
-        f"(ratio {result['ratio']})\n"
-        f"Stages, p50 ms: {stages}\nPeak memory: {result['peak_memory_mb']} MB"
+    chosen = corpora.choose(
+        entries,
+        lambda entry: corpora.look(entry, detector),
+        skip,
+        limit=plan.limit,
+        longest=plan.longest,
     )
+    return chosen, skipped
 
 
-def _channels(path: Path) -> tuple[Samples, Samples, int]:
-    import soundfile
+def _name(entry: corpora.Entry, corpus: Path | None) -> str:
+    return str(entry.path.relative_to(corpus)) if corpus is not None else entry.path.name
 
-    samples, rate = soundfile.read(path, dtype="float32", always_2d=True)
-    return samples[:, 0], samples[:, 1], int(rate)
+
+def _make_room(folder: Path, items: Sequence[Item], systems: int, *, fast: bool) -> None:
+    """Raises StorageError where the recordings would not fit."""
+    seconds = sum(item.seconds + ANSWER_SECONDS for item in items) * systems
+    needed = seconds * BYTES_PER_SECOND * (1 if fast else systems)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        free = shutil.disk_usage(folder).free
+    except OSError as error:
+        raise StorageError(
+            f"{folder}: the recordings cannot be kept there ({error.strerror})."
+        ) from None
+    if free < needed:
+        raise StorageError(
+            f"{folder}: the recordings need about {needed / 1e6:.0f} MB and {free / 1e6:.0f} MB "
+            "are free; make room, or take fewer with --limit."
+        )
+
+
+def _setup(name: str, plan: Plan, config: Config, home: Path, recordings: Path) -> Setup:
+    plainly = name.replace(":", ".")
+    data = DataConfig(str(home / plainly))
+    path = recordings / f"{plainly}.wav"
+    conversation = plan.conversation or plan.corpus is None
+    return Setup(name, replace(config, data=data), path, plan.fast, conversation)
+
+
+def _take_turns(
+    children: Sequence[Child], items: Sequence[Item], progress: Progress
+) -> Iterator[dict[str, dict[str, Any]]]:
+    """Each utterance to each system; who comes first rotates."""
+    for number, item in enumerate(items):
+        first = number % len(children)
+        told: dict[str, dict[str, Any]] = {}
+        for child in (*children[first:], *children[:first]):
+            told[child.name] = child.ask(item.entry.path)
+        yield told
+        progress(
+            {
+                "event": "utterance",
+                "number": number + 1,
+                "of": len(items),
+                "file": item.entry.path.name,
+                "systems": {name: _brief(message) for name, message in told.items()},
+            }
+        )
+
+
+def _brief(message: dict[str, Any]) -> dict[str, Any]:
+    last = message["turns"][-1] if message["turns"] else {}
+    return {
+        "text": last.get("text", ""),
+        "reply": last.get("reply", ""),
+        "told_ms": last.get("latency_ms", {}).get("voice_to_voice"),
+    }
+
+
+def _row(item: Item, messages: dict[str, dict[str, Any]], children: Sequence[Child]) -> Row:
+    """An utterance, measured in the recording of each system."""
+    found = {child.name: _heard(item, messages[child.name], child) for child in children}
+    return {
+        "file": item.entry.path.name,
+        "folder": item.entry.folder,
+        "transcript": item.entry.transcript,
+        "seconds": round(item.seconds, 3),
+        "speech_start_s": round(item.speech_start, 3),
+        "speech_end_s": round(item.speech_end, 3),
+        "pauses": item.pauses,
+        "systems": {name: result(item, messages[name], heard) for name, heard in found.items()},
+    }
+
+
+def _heard(item: Item, message: dict[str, Any], child: Child) -> Heard | None:
+    left, right, begin = window(child.recording, message["from"] - 0.5, message["to"])
+    return hear(left, right, begin, item.mark, item.speech_end)
+
+
+def _figures(rows: Sequence[Row], child: Child) -> dict[str, Any]:
+    more = {"peak_memory_mb": child.peak_memory_mb, "load_s": child.load_seconds}
+    return system_figures(rows, child.name) | more
+
+
+@contextmanager
+def _shown(*, as_json: bool) -> Iterator[Progress]:
+    """Progress as JSON lines, or as a bar on stderr."""
+    if as_json:
+        yield lambda step: print(json.dumps(step, ensure_ascii=False), flush=True)
+        return
+    from assistant.bench.latency_table import bar
+
+    with bar() as progress:
+        yield progress
+
+
+def run(
+    plan: Plan, config: Config, *, as_json: bool, output: Path | None, html: Path | None
+) -> None:
+    """Measure, print, and write what is asked for."""
+    for path in (output, html):
+        _writable(path)
+    lock = Lock()
+    with _shown(as_json=as_json) as show:
+
+        def progress(step: dict[str, Any]) -> None:
+            with lock:
+                show(step)
+
+        data = measure(plan, config, progress)
+    whole = {**last_object(data), "utterances": data["utterances"]}
+    if output is not None:
+        _write(output, json.dumps(whole, ensure_ascii=False, indent=1))
+    if html is not None:
+        from assistant.bench.latency_html import page
+
+        _write(html, page(whole))
+    if as_json:
+        print(json.dumps(last_object(data), ensure_ascii=False))
+    else:
+        from assistant.bench.latency_table import show_table
+
+        show_table(whole)
+
+
+def compare(one: Path, other: Path, *, as_json: bool, html: Path | None) -> None:
+    """Two saved runs side by side. Raises InputError."""
+    from assistant.bench.latency_compare import joined, ratios, read
+
+    _writable(html)
+    data = joined(read(one), read(other), one.stem, other.stem)
+    if html is not None:
+        from assistant.bench.latency_html import page
+
+        _write(html, page(data))
+    if as_json:
+        print(json.dumps(ratios(data), ensure_ascii=False))
+    else:
+        from assistant.bench.latency_table import show_table
+
+        show_table(data)
+
+
+def _writable(path: Path | None) -> None:
+    """Before minutes are spent: the folder is there. Raises InputError."""
+    if path is not None and not path.absolute().parent.is_dir():
+        raise InputError(f"{path}: there is no such folder; make it, or name another file.")
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, "utf-8")
+    except OSError as error:
+        raise StorageError(f"{path} cannot be written ({error.strerror}).") from None

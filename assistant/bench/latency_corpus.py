@@ -23,6 +23,7 @@ LONGEST = 20.0
 USUAL = ("commands", "turn", "en")
 """sub-folders that are taken when a corpus has them and none are named"""
 SOUNDS = frozenset({".wav", ".flac", ".mp3", ".ogg", ".opus", ".m4a", ".aiff", ".aif"})
+GOLDEN = 0.6180339887498949
 TAIL = 0.5
 """seconds of silence after a recording: its last frames belong to it"""
 CORPUS = (
@@ -55,21 +56,32 @@ class Item:
     mark: Landmark
 
 
-def entries(corpus: Path, folders: Sequence[str] = ()) -> list[Entry]:
-    """The recordings of a corpus, those of its folders in turn. Raises InputError."""
+def entries(corpus: Path, folders: Sequence[str] = (), *, spread: bool = False) -> list[Entry]:
+    """The recordings of a corpus, those of its folders in turn. Raises InputError.
+
+    `spread`: the first ones come from all over their folders.
+    """
     if not corpus.is_dir():
         raise InputError(f"{corpus}: there is no such folder. {CORPUS}")
     manifest = corpus / "manifest.jsonl"
     found = _listed(manifest) if manifest.is_file() else _lying(corpus)
-    names = {entry.folder for entry in found}
-    wanted = tuple(folders) or tuple(name for name in USUAL if name in names) or tuple(names)
+    names = tuple(dict.fromkeys(entry.folder for entry in found))
+    wanted = tuple(folders) or tuple(name for name in USUAL if name in names) or names
     if unknown := [name for name in wanted if name not in names]:
         raise InputError(
             f"{corpus} has no recordings in {', '.join(unknown)}; "
             f"there are {', '.join(sorted(names)) or 'none'}."
         )
     rows = [[entry for entry in found if entry.folder == name] for name in wanted]
+    if spread:
+        rows = [_spread(row) for row in rows]
     return [entry for row in zip_longest(*rows) for entry in row if entry is not None]
+
+
+def _spread(row: list[Entry]) -> list[Entry]:
+    """In an order whose every beginning is spread over the whole (steps of the golden ratio)."""
+    places = [number * GOLDEN % 1 for number in range(len(row))]
+    return [entry for _, entry in sorted(zip(places, row, strict=True), key=lambda one: one[0])]
 
 
 def _listed(manifest: Path) -> list[Entry]:
@@ -77,13 +89,14 @@ def _listed(manifest: Path) -> list[Entry]:
     found = []
     number = 0
     try:
-        for number, line in enumerate(manifest.read_text("utf-8").splitlines(), 1):
+        for line in manifest.read_text("utf-8").splitlines():
+            number += 1
             if not line.strip():
                 continue
             row = json.loads(line)
             words, name = row.get("transcript"), str(row["file"])
             if words != "":
-                folder = name.split("/")[0] if "/" in name else "."
+                folder = name.partition("/")[0] if "/" in name else "."
                 found.append(Entry(manifest.parent / name, folder, words))
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{manifest}, line {number}: cannot be used ({error!r}). {CORPUS}") from (
@@ -172,7 +185,9 @@ def synthesised(config: Config, folder: Path) -> list[Entry]:
     voices = PiperVoices.load(config.tts, find)
     made = []
     for number, line in enumerate(lines()):
-        parts = [files.resample(one, files.RATE).samples for one in voices.synthesize(line.say, "en")]
+        parts = [
+            files.resample(one, files.RATE).samples for one in voices.synthesize(line.say, "en")
+        ]
         path = folder / f"{number:02d}.wav"
         files.write_wav(path, Audio(np.concatenate(parts), files.RATE))
         made.append(Entry(path, "demo", line.say))

@@ -46,9 +46,7 @@ class Setup:
         return {
             "system": self.system,
             "config": {
-                one.name: {
-                    item.name: getattr(section, item.name) for item in fields(section)
-                }
+                one.name: {item.name: getattr(section, item.name) for item in fields(section)}
                 for one in fields(self.config)
                 for section in (getattr(self.config, one.name),)
             },
