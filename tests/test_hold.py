@@ -318,3 +318,38 @@ def test_m7_the_device_speaker_tells_every_sink_in_order(monkeypatch: pytest.Mon
         assert sink.at(2.0) == pytest.approx(0.1 + 2.0 - 0.05 - 0.8, abs=1e-3)
         assert sink.at(1.2) == 0.0
     speaker.close()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_m7_whatever_is_held_and_resumed_nothing_is_lost_or_told_wrong(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    clock, sounds, speaker = silent()
+    device = Device()
+    device.run(1.0)
+    said, told, told_device = 0.1, 0.0, 0.0
+    for _ in range(30):
+        act = rng.integers(4)
+        if act == 0 and said < 2.0:
+            told = play(speaker, said, 0.2) - said
+            told_device = device.push(said, 0.2) - said
+            said += 0.2
+        elif act == 1:
+            assert speaker.hold() == speaker.hold() <= clock.now()
+            device.head.hold()
+        elif act == 2:
+            told += speaker.resume()
+            told_device += device.head.resume()
+        step = round(float(rng.uniform(0.02, 0.3)), 2)
+        clock.advance(step)
+        device.run(step)
+    told += speaker.resume()
+    told_device += device.head.resume()
+    device.run(4.0)
+    by_device = np.concatenate(device.out)[::3]
+    for heard, rate_of_times in ((sounds.heard, told), (by_device, told_device - 0.05)):
+        times = 10 * heard[heard > 0.0095]
+        assert times.max() == pytest.approx(said, abs=0.01)
+        covered = np.unique((times / 0.01).round())
+        assert len(covered) >= round((said - 0.1) / 0.01), "every word was said"
+        last = np.flatnonzero(heard > 0.0095)[-1] / RATE
+        assert last == pytest.approx(said + rate_of_times, abs=0.02), "and where it was told"
