@@ -2,7 +2,7 @@
 
 import os
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 
 # Threads that wait for each other at every step of a network: without any spinning each of them is
 # put to sleep and woken (a token 69 ms instead of 50, Whisper's decoding 230 instead of 100); with

@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 WINDOW = 8
 """frames of 32 ms that are weighed together"""
 SUSPECTED_AT, SURE_AT = 2.0, 4.5
-"""Evidence in the window. Over 24 minutes of echo alone it never rose above 3.0; `bench echo`."""
+"""Evidence in the window. In 30 minutes of echo alone it is never SURE (`bench echo`)."""
 SPEECH = 0.5
 """probability on the sound without echo from which a frame is speech"""
 EITHER = 0.3

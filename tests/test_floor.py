@@ -11,6 +11,7 @@ import pytest
 
 from assistant import floor as floor_module
 from assistant.audio.playhead import REWIND_SECONDS
+from assistant.audio.spoken_words import heard_words
 from assistant.barge_in import Kind
 from assistant.endpoint import FRAME_SECONDS
 from assistant.events import Failed, Resumed, SpeechStarted, Turn
@@ -66,8 +67,7 @@ def in_air(r: Room) -> bool:
 
 def words_at(seconds: float, text: str = TEN) -> str:
     """How much of a text its sound holds up to there."""
-    words = text.split()
-    return " ".join(words[: int(len(words) * min(1.0, seconds / (0.06 * len(text))))])
+    return heard_words(text, "en", 0.06 * len(text), seconds)
 
 
 def first(r: Room) -> Turn:

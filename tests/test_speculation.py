@@ -71,9 +71,13 @@ class Listening(ScriptedRecognizer):
         self.said: dict[tuple[int, ...], str | Exception] = {}
         self.brake = Brake()
 
+    @staticmethod
+    def parts(audio: Audio) -> tuple[int, ...]:
+        return tuple(sorted({round(10 * float(one)) for one in np.unique(audio.samples)} - {0}))
+
     def transcribe(self, audio: Audio, *, speech_share: float = 1.0) -> Transcript:
         self.brake.passes()
-        parts = tuple(sorted({round(10 * float(one)) for one in np.unique(audio.samples)} - {0}))
+        parts = self.parts(audio)
         if parts in self.said:
             self.enqueue(self.said[parts])
         return super().transcribe(audio, speech_share=speech_share)

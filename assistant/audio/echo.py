@@ -97,9 +97,9 @@ class EchoCanceller:
         if not self._tracker.found:
             return Cleaned(frame.samples, sure, playing=True, begins=begins)
         speech = self._filter.clean(frame.samples, played)
-        settled = self._tracker.settled
-        excess = self._residual.excess(speech, frame.samples - speech, learn=settled)
-        return Cleaned(speech, sure, True, begins, excess, settled, self._tracker.steady)
+        tracker = self._tracker
+        excess = self._residual.excess(speech, frame.samples - speech, learn=tracker.settled)
+        return Cleaned(speech, sure, True, begins, excess, tracker.usable, tracker.steady)
 
     def _place(self, frame: Frame) -> int:
         """The frame's place by counting, which does not jitter, as long as its time agrees."""

@@ -41,8 +41,8 @@ GAIN, DRIFT_GAIN = 0.5, 0.1
 MAX_DRIFT = 500e-6
 JOLT = 1.5
 """samples by which a correction upsets a filter"""
-CALM = 2 * RATE
-"""samples in which a filter recovers from that"""
+ROUSED, CALM = RATE // 4, 2 * RATE
+"""samples in which a filter recovers from that, barely and wholly"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +84,11 @@ class DelayTracker:
     def drift(self) -> float:
         """samples per sample"""
         return self._drift
+
+    @property
+    def usable(self) -> bool:
+        """what a filter makes of this delay means something"""
+        return self.settled and self._calm >= ROUSED
 
     @property
     def steady(self) -> bool:

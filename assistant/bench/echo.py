@@ -75,21 +75,21 @@ def figures(trials: Trials, rows: dict[int, Row], real: Row) -> dict[str, Any]:
     """Everything together for the levels asked for and what was recorded; then each by itself."""
     asked = [*(rows[level] for level in LEVELS), real]
     return {
-        **_figures([*asked, *(rows[level] for level in LOUDER)], asked),
+        **_figures(asked),
         "cpu_share_playing": trials.playing.share,
         "cpu_share_silent": trials.silent.share,
-        "by_level": [{"level_db": row.level, **_figures([row], [row])} for row in rows.values()],
-        "recorded": _figures([real], [real]),
+        "by_level": [{"level_db": row.level, **_figures([row])} for row in rows.values()],
+        "recorded": _figures([real]),
     }
 
 
-def _figures(alone: Sequence[Row], rows: Sequence[Row]) -> dict[str, Any]:
+def _figures(rows: Sequence[Row]) -> dict[str, Any]:
     reactions = [one for row in rows for one in row.reactions]
     known = sorted(one for one in reactions if one is not None)
     high = quantiles(known, n=20, method="inclusive")[18] if len(known) > 1 else None
     return {
-        "minutes_of_echo": round(sum(row.seconds_alone for row in alone) / 60, 1),
-        "self_interruptions": sum(row.self_interruptions for row in alone),
+        "minutes_of_echo": round(sum(row.seconds_alone for row in rows) / 60, 1),
+        "self_interruptions": sum(row.self_interruptions for row in rows),
         "interruptions": len(reactions),
         "stopped_within_500ms": _share(sum(one <= IN_TIME for one in known), len(reactions)),
         "reaction_ms_p50": round(median(known) * 1000) if known else None,

@@ -25,6 +25,9 @@ from assistant.workers import Closed, Inbox
 
 SETTLE = 0.3
 """seconds of silence, at least, before an utterance is said"""
+LINGERS = 0.5
+"""seconds for which the speech detector may still hear a voice that has ended"""
+FRAME_SECONDS = files.FRAME / files.RATE
 SILENCE = Audio(np.zeros(files.FRAME, np.float32), files.RATE)
 
 T = TypeVar("T")
@@ -147,6 +150,8 @@ class Stand:
         self._setup = setup
         self._tell = tell
         self._orders: Inbox[Audio] = Inbox(4)
+        closing = setup.config.endpoint.long_ms / 1000 + LINGERS
+        self._closing = round(closing / FRAME_SECONDS)
         self.system: System | None = None
 
     def read(self, lines: IO[str], gone: Callable[[], object]) -> None:
@@ -177,11 +182,12 @@ class Stand:
             if not place:
                 return
             began = place[0]
+            yield iter([SILENCE] * self._closing)  # and after it, until idle again
 
     def _segment(self, before: float, place: list[float], *, first: bool) -> Iterator[Audio]:
         """Silence until what was missed meanwhile is made up for, and until there is an order."""
         assert self.system is not None
-        for _ in range(round(before / (files.FRAME / files.RATE)) + 1):
+        for _ in range(round(before / FRAME_SECONDS) + 1):
             yield SILENCE
         if first:
             self._tell({"event": "ready"})

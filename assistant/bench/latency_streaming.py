@@ -15,7 +15,6 @@ import numpy as np
 
 from assistant.bench.latency_peer import Sentence, Step, Token
 from assistant.config import Config
-from assistant.cores import physical_cores
 from assistant.events import Audio
 from assistant.weights import find
 
@@ -23,8 +22,6 @@ RULES = (
     "You are a helpful voice assistant. Your answers are spoken aloud: answer in one or two short "
     "sentences, without lists and without special characters."
 )
-THREADS = 4
-"""faster-whisper's own number for recognition"""
 END = re.compile(r"(?<!\bMr)(?<!\bMs)(?<!\bDr)(?<!\bSt)(?<!\bMrs)[.!?][\"')]*(?=\s)|[。！？]")
 """the end of a sentence that is followed by more"""
 LAST = re.compile(r"(?<!\bMr)(?<!\bMs)(?<!\bDr)(?<!\bSt)(?<!\bMrs)(?<!\d)[.!?。！？][\"')]*$")
@@ -102,22 +99,13 @@ class StockVoice:
 
 
 def stock_whisper(config: Config) -> Any:
-    """faster-whisper as it comes, 8 bit on a processor, warmed up.
-
-    Only its threads are ours: it takes four on any machine, and on two cores may stand still.
-    """
+    """faster-whisper as it comes, 8 bit on a processor, warmed up."""
     from faster_whisper import WhisperModel
 
     path = str(find(config.asr.model, "asr"))
     device = config.asr.device
     kind = "auto" if device == "cuda" else "int8"
-    model = WhisperModel(
-        path,
-        device=device,
-        compute_type=kind,
-        cpu_threads=min(physical_cores(), THREADS),
-        local_files_only=True,
-    )
+    model = WhisperModel(path, device=device, compute_type=kind, local_files_only=True)
     noise = np.random.default_rng(0).normal(0, 0.01, 16000).astype(np.float32)
     segments, _ = model.transcribe(noise, temperature=0.0, max_new_tokens=8)
     list(segments)

@@ -21,6 +21,8 @@ CLAUSE_CHARACTERS = 4
 """A shorter first clause is not spoken by itself: "Yes," would leave a hole behind it."""
 BREATH_WORDS = 3
 """The same for a first piece that ends without a mark."""
+LATE, LATE_WORDS = frozenset({"of", "than", "or"}), 5
+"""These bind more closely: only where the sentence has become long."""
 END = ".!?…"
 WIDE_END = "。！？"
 PAUSE = ",;:，；：、—"
@@ -234,9 +236,10 @@ def _is_cut(text: str, after: str, first: bool) -> bool:
 def _breath(text: str, breaths: frozenset[str]) -> int:
     """Where the last word begins, if a speaker may take breath in front of it; else 0."""
     before, _, word = text.rpartition(" ")
-    if word not in breaths or before[-1:] in PAUSE or len(_WORD.findall(before)) < BREATH_WORDS:
+    if word not in breaths or before[-1:] in PAUSE:
         return 0
-    return len(before)
+    least = LATE_WORDS if word in LATE else BREATH_WORDS
+    return len(before) if len(_WORD.findall(before)) >= least else 0
 
 
 def _long_enough(text: str, mark: str) -> bool:
