@@ -129,3 +129,29 @@ def test_m14_a_deed_the_model_only_claims_is_not_said(
 )
 def test_m14_what_is_no_claim_is_said(reply: str, asked: str) -> None:
     assert " ".join(answer([reply], "en", asked)) == reply
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("I don't know if the door is locked.", ["I don't know", "if the door is locked."]),
+        ("I know the weather in Paris.", ["I know the weather", "in Paris."]),
+        ("It is in Paris.", ["It is in Paris."]),
+        ("The capital of France is Paris.", ["The capital of France is Paris."]),
+        (
+            "I don't know the temperature of the oven.",
+            ["I don't know the temperature", "of the oven."],
+        ),
+        ("Tea is nice, and it is hot if it is new.", ["Tea is nice,", "and it is hot if it is new."]),
+        ("I have information about that.", ["I have information", "about that."]),
+    ],
+)
+def test_in_a_hurry_the_first_piece_ends_where_a_speaker_takes_breath(
+    text: str, expected: list[str]
+) -> None:
+    assert list(sentences([text], "en", lambda: True)) == expected
+    whole = list(sentences([text], "en"))
+    assert " ".join(whole) == text
+    for size in (1, 3, 7):  # however the tokens are cut
+        pieces = [text[at : at + size] for at in range(0, len(text), size)]
+        assert list(sentences(pieces, "en", lambda: True)) == expected
