@@ -319,7 +319,7 @@ class Ahead:
     def _anticipate(self, heard: Heard) -> None:
         """Evaluate the words so far, until there is another pause."""
         with self._lock:
-            if self._now is not None:
+            if self._now is not None or self._inbox.closed:
                 return
             token = self._filler = CancelToken()
             self._filling = True

@@ -10,7 +10,9 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from assistant import ears
 from assistant.ahead import Ahead, Pause, recognised
+from assistant.barge_in import kind_of
 from assistant.events import (
     Ended,
     Failed,
@@ -90,19 +92,7 @@ class _Check:
     """Look again whether a record is complete."""
 
 
-Event = (
-    SpeechStarted
-    | Speaking
-    | Paused
-    | Resumed
-    | Utterance
-    | Typed
-    | Noted
-    | Failed
-    | Ended
-    | _Silenced
-    | _Check
-)
+Event = ears.Event | Typed | Noted | _Silenced | _Check
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,12 +127,15 @@ class Loop:
         self._work = Generation()
         self.ahead: Ahead | None = None
         """what uses the closing silence, where there is speech"""
-        self.floor = Floor(mouth, clock, self._give_way, self._asked_back)
+        self.floor = Floor(mouth, clock, self._give_way, lambda: turns.asked_back)
         self._unheard: Heard | None = None
         """a turn that was cut before anything of its reply was heard"""
         self._records: dict[int, Turn] = {}
         self._cutting = Activity()
         """playback is being stopped and the record does not know yet"""
+        self._renewed: tuple[float, Cancel] = (-1.0, CancelToken())
+        """end of the words that cut a reply, and what they are answered under: they may have been
+        told before it was cut"""
         self._cut_off = Activity()
         """the same, and the conversation does not know yet"""
         self._asked = 0
@@ -163,7 +156,7 @@ class Loop:
         if isinstance(event, SpeechStarted):
             self._gate.close()  # opened again when its utterance is answered
             self._turns.hush()
-            if not self.floor.taken():
+            if not self.floor.taken(event.at, anew=True):
                 self._silence()
         elif isinstance(event, Typed):
             self._gate.close()
@@ -181,31 +174,30 @@ class Loop:
             if self.ahead is not None and not self.activity.busy and not self.floor.held:
                 self.ahead.speaking(event.utterance)
         elif isinstance(event, Resumed):
-            self.floor.taken()  # "uh-huh … but tell me"
+            self.floor.taken(event.at, anew=False)  # "uh-huh … but tell me"
             if self.ahead is not None:
                 self.ahead.resumed()
         elif self.ahead is not None and not self._stopped:
             self.ahead.paused(event.utterance)
 
-    def _asked_back(self) -> bool:
-        """The last reply is a question."""
-        last = self._turns.last
-        return last is not None and last.reply.rstrip().endswith(("?", "？"))
-
-    def _give_way(self) -> None:
+    def _give_way(self, end: float) -> None:
         """What was said over our voice is no "uh-huh": the reply is cut, before an answer."""
-        self._silence()
+        if not self._silence():
+            self._mouth.stop()  # it may wait with nothing left to say
+        self._renewed = (end, self._work.current)
         self._cut_off.wait_idle(CUT_SECONDS)
 
-    def _silence(self) -> None:
-        """What is being thought or said becomes old."""
-        if self.activity.busy or self._mouth.busy_until > self._clock.now():
-            self._cutting.begin()
-            self._cut_off.begin()
-            self._work.advance()
-            if not self._put(_Silenced(self._mouth.stop())):
-                self._cutting.end()
-                self._cut_off.end()
+    def _silence(self) -> bool:
+        """What is being thought or said becomes old; False when there is nothing."""
+        if not self.activity.busy and self._mouth.busy_until <= self._clock.now():
+            return False
+        self._cutting.begin()
+        self._cut_off.begin()
+        self._work.advance()
+        if not self._put(_Silenced(self._mouth.stop())):
+            self._cutting.end()
+            self._cut_off.end()
+        return True
 
     def _put(self, event: Event) -> bool:
         """False when nobody will take it any more."""
@@ -298,6 +290,8 @@ class Loop:
             if foreseen is not None:
                 foreseen.drop()
             return
+        if isinstance(event, Utterance) and self._renewed[0] == event.end:
+            cancel = self._renewed[1]
         again = self._unheard is not None
         self._unheard = None
         for number in [n for n, turn in self._records.items() if turn.state_after is not None]:
@@ -334,9 +328,10 @@ class Loop:
     def _listen(self, utterance: Utterance, pause: Pause | None) -> Heard | None:
         before = self._unheard
         assert pause is not None
+        ahead = self.ahead.report(pause) if self.ahead is not None else {}
         transcript = pause.transcript
         if transcript is None:
-            self.floor.lost(self._cut_short)
+            self.floor.lost(utterance.end, self._cut_short)
             self._fail(Failed("asr", pause.error or RuntimeError("nothing was recognised")))
             return before
         kind = self.floor.kind(transcript, utterance.end, self._cut_short)
@@ -347,13 +342,15 @@ class Loop:
             return before  # a cough: what it interrupted is answered after all
         text, language = transcript.text, transcript.language
         self._language = language
+        if before is not None and kind_of(text, language) == "stop":
+            self._unheard = None
+            return None
         if before is not None:  # nothing of the answer was heard: both parts are one request
             text = f"{before.text} {text}"
         at = max(pause.recognised, utterance.closed)
-        ahead = self.ahead.report(pause) if self.ahead is not None else {}
         return Heard(text, language, utterance.end, utterance.closed, at, ahead)
 
-    def _cut_short(self) -> None:
+    def _cut_short(self, end: float) -> None:
         """The same as `_give_way`, on the loop's own thread, where no reply is being made."""
         self._cut(self._mouth.stop())
 

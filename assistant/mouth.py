@@ -247,22 +247,24 @@ class Speech:
                 self._say_it_is_shown(spoken_in, delivery)
             self._shown(item.text, delivery)
             return
-        begin = end = None
-        pauses: list[Silence] = []
+        placed: Placed | None = None
         for sound in item.sounds:
             if cancel.cancelled:
                 break
             if isinstance(sound, Exception):
                 raise sound
             at = self._speaker.play(sound)
-            begin = at if begin is None else begin
-            end = at + sound.seconds
             if delivery.first_audio is None:
-                delivery.first_audio = begin
-            pauses += [(at - begin + one, at - begin + other) for one, other in silences(sound)]
-        if begin is not None and end is not None:
-            placed = Placed(item.text, begin, end, spoken_in, tuple(pauses))
-            delivery.placed.append(placed)
+                delivery.first_audio = at
+            if placed is None:
+                placed = Placed(item.text, at, at, spoken_in)
+                delivery.placed.append(placed)
+            placed = delivery.placed[-1]  # it may have been moved meanwhile
+            late = at - placed.begin
+            pauses = [(late + one, late + other) for one, other in silences(sound)]
+            delivery.placed[-1] = replace(
+                placed, end=at + sound.seconds, pauses=(*placed.pauses, *pauses)
+            )
 
     def _shown(self, text: str, delivery: Delivery) -> None:
         now = self._clock.now()

@@ -59,6 +59,8 @@ class Rendering:
         """set when the first sentence has its sound"""
         self._dropped = CancelToken()
         self._owner: Cancel | None = None
+        self._now: Item | None = None
+        """what is being spoken"""
         self.error: Exception | None = None
         """why nothing more was written"""
         self.sound_seconds = 0.0
@@ -80,6 +82,10 @@ class Rendering:
         """Stop writing and speaking it."""
         self._dropped.cancel()
         self._first.cancel()
+        self._items.close()  # who waits for room in them is woken
+        self._spoken.close()
+        if (item := self._now) is not None:
+            item.sounds.close()
 
     def items(self) -> Iterator[Item]:
         """Sentences in order, as they are written. Ends with the reply, or when it is dropped."""
@@ -114,6 +120,7 @@ class Rendering:
             self._activity.end()
 
     def _speak_one(self, item: Item) -> None:
+        self._now = item
         try:
             for audio in () if self.cancelled else self._speak(item.text):
                 item.seconds += audio.seconds
@@ -122,8 +129,10 @@ class Rendering:
                 self._tell_ready()
                 if self.cancelled:
                     break
+        except Closed:
+            pass
         except Exception as error:
-            item.sounds.put(error)
+            item.sounds.offer(error)
         finally:
             item.sounds.close()
             self._first.cancel()

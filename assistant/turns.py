@@ -196,6 +196,10 @@ class Turns:
                 turn.ahead["used"] = True
                 return made, foreseen.raw
             foreseen.drop()
+            if made is not None and (wasted := turn.ahead.get("wasted")) is not None:
+                sound = round(wasted["sound_s"] + made.sound_seconds, 2)
+                tokens = wasted["tokens"] + len(foreseen.raw.pieces)
+                turn.ahead["wasted"] = {**wasted, "tokens": tokens, "sound_s": sound}
         raw = Raw()
         return self._mouth.render(sentences(raw), turn.language), raw
 
@@ -348,6 +352,11 @@ class Turns:
         state = self._conversation.known
         values = self._driver.expected(state.dialogue) if self._driver is not None else ()
         return tuple(dict.fromkeys([*values, *names(state)]))
+
+    @property
+    def asked_back(self) -> bool:
+        """The last reply is a question."""
+        return self.last is not None and self.last.reply.rstrip().endswith(("?", "？"))
 
     @property
     def asking(self) -> bool:

@@ -73,7 +73,7 @@ def item(**changes: Any) -> Item:
 
 def message(*turns: dict[str, Any], refused: tuple[str, ...] = ()) -> dict[str, Any]:
     work = Work(asr=0.5, asr_sound=1.0, tts=0.1, tts_sound=1.0, llm=2.0, tokens=20).to_dict()
-    return {"turns": list(turns), "refused": list(refused), "failed": [], "work": work}
+    return {"from": 4.0, "turns": list(turns), "refused": list(refused), "failed": [], "work": work}
 
 
 def turn(at: float, text: str = "stop it", by: str = "model", **more: Any) -> dict[str, Any]:
@@ -126,7 +126,8 @@ def test_k4_a_sound_before_the_end_of_the_speech_is_a_false_start(tmp_path: Path
     session(tmp_path / "r.wav", said, 100, replies=[4.0, 6.5])
     left, right, begin = window(tmp_path / "r.wav", 2.0, 9.0)
     heard = hear(left, right, begin, landmark(said), 1.9)
-    assert heard is not None and heard.early == pytest.approx((4.0,), abs=0.002)
+    assert heard is not None and heard.start == pytest.approx(3.2)
+    assert heard.early == pytest.approx((4.0,), abs=0.002)
     assert heard.wait == pytest.approx(6.5 - 5.1, abs=0.002)
     assert result(item(), message(turn(5.3)), heard)["false_start"]
 
@@ -160,7 +161,7 @@ def test_percentiles_lie_between_neighbours() -> None:
 def heard_at(end: float, wait: float | None = 1.0) -> Any:
     from assistant.bench.latency_measure import Heard
 
-    return Heard(end, wait, ())
+    return Heard(end - 1.0, end, wait, ())
 
 
 def test_m6_a_turn_that_ended_while_more_was_said_is_a_cutoff_and_has_no_wait() -> None:
@@ -170,6 +171,15 @@ def test_m6_a_turn_that_ended_while_more_was_said_is_a_cutoff_and_has_no_wait() 
     assert result(item(), message(turn(4.2)), heard_at(5.0))["cut"]  # the rest was lost
     whole = result(item(), message(turn(5.6)), heard_at(5.0))
     assert not whole["cut"] and whole["wait_ms"] == 1000.0
+
+
+def test_an_utterance_that_began_late_tells_that_the_machine_was_disturbed() -> None:
+    rows = [
+        row("a", ours=result(item(), message(turn(5.6)), heard_at(5.0))),  # begins at 4.0, as told
+        row("b", ours=result(item(), message(turn(5.6)), heard_at(4.8))),
+    ]
+    assert [one["systems"]["ours"]["late_ms"] for one in rows] == [0, 200]
+    assert system_figures(rows, OURS)["disturbed"] == 1
 
 
 def test_no_answer_says_why() -> None:

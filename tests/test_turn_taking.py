@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from assistant.endpoint import FRAME_SECONDS
 from assistant.events import Utterance
 from assistant.loop import Finished, Replied
 from tests.test_speculation import Listening, Room, room
@@ -30,7 +29,9 @@ class Babble(dict[tuple[int, ...], str | Exception]):
     def __getitem__(self, parts: tuple[int, ...]) -> str | Exception:
         if any(self.kinds[part] == "crash" for part in parts):
             return RuntimeError("not recognised")
-        said = [self.asked(part) if self.kinds[part] == "ask" else self.kinds[part] for part in parts]
+        said = [
+            self.asked(part) if self.kinds[part] == "ask" else self.kinds[part] for part in parts
+        ]
         return ", ".join(text for text in said if text != "cough")
 
     def asked(self, part: int) -> str:
@@ -49,7 +50,7 @@ def babble(r: Room, dice: random.Random, name: str) -> list[str]:
     said = r.recognizer.said = Babble(dice, name)
     r.utterances.clear()
     r.voice.failure = RuntimeError("no voice") if dice.random() < 0.1 else None
-    for mark in range(1, dice.randint(2, 8)):
+    for mark in range(1, dice.randint(2, 6)):
         for _ in range(dice.choice((2, 6, 6, 9, 25))):
             r.frame(mark)
         for _ in range(dice.choice((1, 2, 4, 10, 20, 40, 55))):
@@ -68,6 +69,7 @@ def test_d7_whoever_speaks_whenever_they_like_is_answered(
     """No deadlock, no counter left, no words lost; three hundred times."""
     dice = random.Random(seed)
     monkeypatch.setattr("assistant.loop.after", lambda seconds, call: None)
+    monkeypatch.setattr("assistant.loop.log.disabled", True)  # thousands of tracebacks
     with room(tmp_path, monkeypatch, flows=False) as r:
         settle = r.settle
         r.waited, r.settle = False, lambda: None  # type: ignore[method-assign]
@@ -79,7 +81,7 @@ def test_d7_whoever_speaks_whenever_they_like_is_answered(
             rows = r.rows("select user_text from turns order by turn")
             stored = " ".join(text for (text,) in rows[-30:])
             assert [text for text in due if text not in stored] == [], number
-            assert r.h.clock.now() > number * FRAME_SECONDS
+            assert r.h.loop._unheard is None, "words that nobody answers"
         del r.settle
         answered = {one.turn.turn for one in r.h.shown if isinstance(one, Replied)}
         shown = r.h.shown

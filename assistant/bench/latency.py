@@ -63,7 +63,7 @@ def measure(plan: Plan, config: Config, progress: Progress) -> dict[str, Any]:
         with crew(setups) as children:
             told = list(_take_turns(children, items, progress))
         progress({"event": "measuring"})
-        rows = [_row(item, messages, children) for item, messages in zip(items, told, strict=True)]
+        rows = _rows(items, told, children)
         return {
             "event": "latency_data",
             "systems": {child.name: _figures(rows, child) for child in children},
@@ -168,9 +168,26 @@ def _brief(message: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _row(item: Item, messages: dict[str, dict[str, Any]], children: Sequence[Child]) -> Row:
-    """An utterance, measured in the recording of each system."""
-    found = {child.name: _heard(item, messages[child.name], child) for child in children}
+def _rows(
+    items: Sequence[Item], told: Sequence[dict[str, dict[str, Any]]], children: Sequence[Child]
+) -> list[Row]:
+    """Every utterance, measured in the recording of each system."""
+    reached = dict.fromkeys((child.name for child in children), 0.0)
+    rows = []
+    for item, messages in zip(items, told, strict=True):
+        found: dict[str, Heard | None] = {}
+        for child in children:
+            # It began at `from` or, where the machine stood still, before: after the last one.
+            begin, end = reached[child.name], messages[child.name]["to"]
+            left, right, begin = window(child.recording, begin, end)
+            heard = found[child.name] = hear(left, right, begin, item.mark, item.speech_end)
+            if heard is not None:
+                reached[child.name] = heard.end
+        rows.append(_row(item, messages, found))
+    return rows
+
+
+def _row(item: Item, messages: dict[str, dict[str, Any]], found: dict[str, Heard | None]) -> Row:
     return {
         "file": item.entry.path.name,
         "folder": item.entry.folder,
@@ -181,11 +198,6 @@ def _row(item: Item, messages: dict[str, dict[str, Any]], children: Sequence[Chi
         "pauses": item.pauses,
         "systems": {name: result(item, messages[name], heard) for name, heard in found.items()},
     }
-
-
-def _heard(item: Item, message: dict[str, Any], child: Child) -> Heard | None:
-    left, right, begin = window(child.recording, message["from"] - 0.5, message["to"])
-    return hear(left, right, begin, item.mark, item.speech_end)
 
 
 def _figures(rows: Sequence[Row], child: Child) -> dict[str, Any]:

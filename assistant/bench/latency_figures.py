@@ -16,6 +16,8 @@ from assistant.bench.latency_measure import Heard, percentiles
 OURS = "ours"
 STAGES = ("endpoint", "asr", "first_token", "first_sentence", "first_audio")
 """each from the one before; they add up to the wait as the system itself knows it"""
+LATE_MS = 150
+"""An utterance that began so much later than it was due: the machine stood still meanwhile."""
 Row = dict[str, Any]
 """of an utterance: file, folder, …, and under `systems` what each of them did"""
 
@@ -29,6 +31,7 @@ def result(item: Item, message: dict[str, Any], heard: Heard | None) -> Row:
     return {
         "wait_ms": None if wait is None or not turns else round(wait * 1000, 1),
         "cut": cut,
+        "late_ms": None if heard is None else round((message["from"] - heard.start) * 1000),
         "false_start": heard is not None and bool(heard.early),
         "early_s": list(heard.early) if heard is not None else [],
         "no_answer": "" if cut or (turns and wait is not None) else _why(message, heard),
@@ -66,6 +69,7 @@ def system_figures(rows: Sequence[Row], name: str) -> dict[str, Any]:
     done = [(row, row["systems"][name]) for row in rows if name in row["systems"]]
     results = [one for _, one in done]
     paused = [one for row, one in done if row["pauses"]]
+    late = [one["late_ms"] for one in results if one["late_ms"] is not None]
     unanswered = [one["no_answer"] for one in results if one["no_answer"]]
     return {
         "utterances": len(results),
@@ -78,6 +82,7 @@ def system_figures(rows: Sequence[Row], name: str) -> dict[str, Any]:
         "with_pauses": len(paused),
         "cutoff_rate_with_pauses": _share(one["cut"] for one in paused),
         "false_starts": sum(one["false_start"] for one in results),
+        "disturbed": sum(ms > LATE_MS for ms in late),
         "no_answer": len(unanswered),
         "no_answer_why": dict(Counter(unanswered)),
         **_work(results),

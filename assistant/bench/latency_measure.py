@@ -48,12 +48,14 @@ class Landmark:
 class Heard:
     """What the recording says of one utterance, in seconds of session time."""
 
+    start: float
+    """first sample of the utterance"""
     end: float
     """last sound of the voice"""
     wait: float | None
     """from there to the first sound that begins after it; None: nothing was played"""
     early: tuple[float, ...]
-    """sounds that began before the end"""
+    """sounds that began within it, before the end"""
 
 
 def voiced(samples: Samples, rate: int, gap: float = SILENCE) -> list[Stretch]:
@@ -102,8 +104,8 @@ def hear(
     end = at / RATE + speech_end
     starts = [sound.start for sound in voiced(right, RATE)]
     after = [start for start in starts if start >= end]
-    early = tuple(round(begin + start, 3) for start in starts if start < end)
-    return Heard(begin + end, after[0] - end if after else None, early)
+    early = tuple(round(begin + one, 3) for one in starts if at / RATE <= one < end)
+    return Heard(begin + at / RATE, begin + end, after[0] - end if after else None, early)
 
 
 def window(path: Path, begin: float, end: float) -> tuple[Samples, Samples, float]:

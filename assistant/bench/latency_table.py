@@ -43,6 +43,7 @@ def lines() -> Lines:
         ("  of those with pauses", lambda one: percent(one["cutoff_rate_with_pauses"])),
         ("false starts", lambda one: number(one["false_starts"])),
         ("no answer", lambda one: number(one["no_answer"])),
+        ("disturbed by other programs", lambda one: number(one.get("disturbed"))),
         ("word errors, %", lambda one: number(one["wer_percent"], 1)),
         ("recognition, of real time", lambda one: number(one["asr_rtf"], 2)),
         ("synthesis, of real time", lambda one: number(one["tts_rtf"], 2)),
