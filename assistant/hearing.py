@@ -22,7 +22,8 @@ from assistant.weights import find
 from assistant.wiring import Engines, Mind
 
 FIRST_WORDS_MS = 250
-"""more of the sound in front of a start that is found over our own voice, which takes longer"""
+"""More of the sound in front of a start that is found over our own voice, which takes longer:
+certainty comes 365 ms after the onset or later in 5 % of the cases."""
 
 
 @dataclass(frozen=True, slots=True)
