@@ -17,6 +17,7 @@ from assistant.audio.speaker import DeviceSpeaker, SilentSpeaker
 from assistant.clock import FrameClock, RealClock
 from assistant.config import Config
 from assistant.ears import Ears
+from assistant.endpoint import Endpoint
 from assistant.events import Audio, Ended
 from assistant.hearing import build_hearing
 from assistant.home import Home, bank_id, open_home
@@ -125,10 +126,10 @@ class Talk:
         self.mind = build_mind(config, home, self.engines, mouth, self.clock, line)
         warm_prompts(self.mind, progress)
         self._speaker_used = speaker
-        self.microphone = self._microphone(config, source, line.tell)
         hearing = build_hearing(
             config, self.mind, self.engines, self.clock, reference if live else None
         )
+        self.microphone = self._microphone(config, source, hearing.endpoint, line.tell)
         self._ahead = hearing.ahead
         if live and config.audio.echo == "cancel" and (why := missing()):
             notice(words("half_duplex", "en", reason=why))
@@ -162,7 +163,9 @@ class Talk:
             config.audio.speaker, config.audio.volume, self.clock, recording, trouble, reference
         )
 
-    def _microphone(self, config: Config, source: Source, trouble: Tell) -> Microphone:
+    def _microphone(
+        self, config: Config, source: Source, endpoint: Endpoint, trouble: Tell
+    ) -> Microphone:
         if isinstance(self.clock, RealClock):
             device = DeviceMicrophone(config.audio.mic, self.clock, trouble)
             self._closers.callback(device.close)
@@ -178,7 +181,8 @@ class Talk:
 
         def idle() -> bool:
             working = busy() if source.patient else answering()
-            return not working and self._speaker_used.busy_until <= self.clock.now()
+            said = not working and not endpoint.open
+            return said and self._speaker_used.busy_until <= self.clock.now()
 
         return FileMicrophone(
             source.segments(mind), self.clock, fast=source.fast, idle=idle, busy=busy

@@ -91,6 +91,12 @@ class Endpoint:
             heard.close_after = max(1, round(min(seconds / FRAME_SECONDS, most)))
             return True
 
+    @property
+    def open(self) -> bool:
+        """Somebody has begun to speak, and it is not over."""
+        heard = self._heard
+        return heard is not None and heard.sure
+
     def feed(self, frame: Frame, probability: float, *, sure: bool = False) -> list[Event]:
         """Take the next frame with its speech probability, 0 to 1.
 

@@ -80,3 +80,17 @@ def test_what_was_said_before_and_after_a_gap_of_the_microphone_is_not_one_utter
 def test_our_own_voice_is_not_heard() -> None:
     events = listen(ScriptedMicrophone([speech(1.0), silence(1.0)]), deaf_until=lambda: 1.2)
     assert kinds(events) == [Ended]
+
+
+def test_v1_after_some_silence_the_detector_forgets_whom_it_heard() -> None:
+    class Counting(ScriptedDetector):
+        resets = 0
+
+        def reset(self) -> None:
+            self.resets += 1
+
+    detector = Counting()
+    microphone = ScriptedMicrophone([speech(1.0), silence(3.0), speech(1.0), silence(5.0)])
+    endpoint = Endpoint(EndpointConfig(), VadConfig())
+    Ears(microphone, detector, endpoint, lambda event: None).run()
+    assert detector.resets == 2, "once in each silence"

@@ -15,6 +15,7 @@ from assistant.barge_in import Kind, kind_of
 from assistant.endpoint import FRAME_SECONDS
 from assistant.events import Failed, Resumed, SpeechStarted, Turn
 from assistant.loop import Finished, Replied, Said, Typed
+from assistant.mouth import Delivery, Speech
 from assistant.testing import MemorySpeaker, wait_for
 from tests import test_loop
 from tests.test_speculation import Room, room
@@ -67,6 +68,14 @@ def in_air(r: Room) -> bool:
 def words_at(seconds: float, text: str = TEN) -> str:
     """How much of a text its sound holds up to there."""
     return heard_words(text, "en", 0.06 * len(text), seconds)
+
+
+def wait_for_delivery(r: Room) -> Delivery:
+    mouth = r.h.loop._mouth
+    assert isinstance(mouth, Speech)
+    wait_for(lambda: mouth._current is not None)
+    assert mouth._current is not None
+    return mouth._current
 
 
 def first(r: Room) -> Turn:
@@ -460,7 +469,8 @@ def test_m7_what_was_heard_is_right_when_a_sentence_was_half_handed_over(
         r.replies.answer = lambda text: TEN
         r.h.loop.tell(Typed("count to ten", "en"))
         r.voice.between.wait_until_asked()
-        wait_for(lambda: len(r.h.speaker.played) == 1)
+        delivery = wait_for_delivery(r)
+        wait_for(lambda: delivery.first_audio is not None)
         r.h.clock.advance(0.5)
         r.h.loop.tell(SpeechStarted(0.5))
         r.h.clock.advance(1.0)
