@@ -221,26 +221,27 @@ def test_v1_words_that_need_no_answer_close_at_once(
 def test_v1_what_is_said_next_is_not_confused_with_what_waits_for_the_loop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A second pause comes while the loop is still at the first turn: both are answered."""
+    """A second pause comes before the loop has come to the first utterance."""
     with room(tmp_path, monkeypatch) as r:
-        brake = r.voice.brake
+        ahead = r.h.loop.ahead
+        assert ahead is not None
         one, two = utterance(0.0, 1.6), utterance(1.7, 3.3)
         r.recognizer.enqueue(MILK, SHOW, MILK)
-        r.h.loop.tell(SpeechStarted(0.0))
-        r.h.pause(one)
-        brake.hold()
-        r.h.clock.advance(1.6)
+        r.voice.brake.hold()
+        r.h.loop.tell(Typed(EGGS, "en"))
+        r.voice.brake.wait_until_asked()  # the loop is busy
+        ahead.paused(one)
         r.h.loop.tell(one)
-        brake.wait_until_asked()  # the first turn is in the making
-        r.h.loop.ahead.paused(two)  # type: ignore[union-attr]
-        brake.release_all()
+        wait_for(lambda: len(r.recognizer.heard) == 1)
+        ahead.paused(two)
+        wait_for(lambda: len(r.recognizer.heard) == 2)
+        r.voice.brake.release_all()
         r.settle()
-        r.h.clock.advance(1.7)
-        r.h.loop.tell(SpeechStarted(1.7))
+        r.quiet()
         r.h.loop.tell(two)
         r.settle()
-    assert [turn.user_text for turn in r.turns] == [MILK, SHOW]
-    assert r.turns[1].ahead["used"]
+    assert [turn.user_text for turn in r.turns] == [EGGS, MILK, SHOW]
+    assert len(r.recognizer.heard) == 3, "the first had to be heard again"
 
 
 # ── only where it is exactly that reply ──

@@ -406,8 +406,32 @@ def test_m7_words_that_are_recognised_only_after_their_end_are_answered(
         interrupt(r, QUESTION)
         r.waited = True
         assert r.at_rest()
+        r.quiet()
     assert [turn.user_text for turn in r.turns] == ["count to ten", QUESTION]
     assert r.turns[1].reply == f"You said {QUESTION}."
+
+
+@pytest.mark.xfail(
+    strict=False,
+    reason="_Silenced is handled behind the utterance, and cuts the new answer instead",
+)
+def test_m7_words_that_are_recognised_only_after_their_end_cut_the_reply_they_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And not their own answer; its prompt knows already what was heard of the one before."""
+    with talking(tmp_path, monkeypatch) as r:
+        r.waited = False
+        r.recognizer.brake.hold()
+        r.on_end = r.recognizer.brake.release_all
+        interrupt(r, QUESTION)
+        r.waited = True
+        r.quiet()
+        r.settle()
+        prompt = [message["content"] for message in r.replies.prompts[-1]]
+    one, two = r.turns
+    assert (two.heard, two.interrupted) == (two.reply, False)
+    assert (one.heard, one.interrupted) == (words_at(0.5 + 5 * FRAME_SECONDS), True)
+    assert one.heard in prompt and TEN not in prompt
 
 
 def test_m7_our_voice_does_not_go_on_under_the_next_words(
@@ -470,7 +494,7 @@ def test_m7_what_was_heard_is_right_when_a_sentence_was_half_handed_over(
         r.h.loop.tell(Typed("count to ten", "en"))
         r.voice.between.wait_until_asked()
         delivery = wait_for_delivery(r)
-        wait_for(lambda: delivery.first_audio is not None)
+        wait_for(lambda: any(one.end > one.begin for one in delivery.placed))
         r.h.clock.advance(0.5)
         r.h.loop.tell(SpeechStarted(0.5))
         r.h.clock.advance(1.0)
