@@ -412,8 +412,8 @@ def test_m7_words_that_are_recognised_only_after_their_end_are_answered(
 
 
 @pytest.mark.xfail(
-    strict=False, reason="_Silenced is handled behind the utterance, and cuts the new answer"
-    reason="_Silenced is handled behind the utterance, and cuts the new answer instead",
+    strict=False,
+    reason="_Silenced is handled behind the utterance, and cuts the new answer",
 )
 def test_m7_words_that_are_recognised_only_after_their_end_cut_the_reply_they_cut(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
