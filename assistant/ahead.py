@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 WAIT_SECONDS = 30.0
 """longest wait for a recognition that is under way"""
-MELODY_SECONDS = 0.13
+MELODY_SECONDS = 0.096
 """silence after a pause's sound: smart-turn was made for 0.2 s of it"""
 
 

@@ -38,7 +38,7 @@ class EndpointConfig:
     silence_ms: int = 600
     short_ms: int = 250
     long_ms: int = 1500
-    smart_turn: bool = True
+    smart_turn: bool = False
     pre_roll_ms: int = 300
     max_seconds: float = 30.0
 
