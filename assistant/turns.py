@@ -360,9 +360,10 @@ class Turns:
 
     @property
     def asking(self) -> bool:
-        """A task waits for an answer."""
-        task = self._conversation.known.dialogue.task
-        return task is not None and bool(task.asked)
+        """A task waits for an answer, or there are names that only this person says."""
+        state = self._conversation.known
+        task = state.dialogue.task
+        return (task is not None and bool(task.asked)) or bool(names(state))
 
     def take_notes(self, turn: int) -> None:
         """Hand the turn to the scribe."""

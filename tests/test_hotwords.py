@@ -321,7 +321,7 @@ def test_an_expected_name_is_written_as_it_is_expected(
     names = ["Szabo", "Oyelaran", "Tamsin", "Marguerite", "Okonkwo"]
     heard = []
     for recogniser in (plain, whisper):
-        recogniser.expect(names)
+        recogniser.expect(names, asked=True)
         said = [speaker(engine, f"My friend {name} is here.", 1.0, None, 0)() for name in names]
         heard.append(
             sum(
