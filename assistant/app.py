@@ -131,8 +131,8 @@ class Talk:
         )
         self.microphone = self._microphone(config, source, hearing.endpoint, line.tell)
         self._ahead = hearing.ahead
-        if live and config.audio.echo == "cancel" and (why := missing()):
-            notice(words("half_duplex", "en", reason=why))
+        if live and config.audio.echo == "cancel" and hearing.listener is None:
+            notice(words("half_duplex", "en", reason=missing()))
         deaf = hearing.listener is None and config.audio.echo != "none" and live
         self._hearing = Ears(
             self.microphone,

@@ -170,7 +170,7 @@ class Whisper:
     def glimpse(self, audio: Audio) -> Transcript:
         """The words so far of somebody who speaks on, roughly: greedy, in a smaller window."""
         samples = resample(audio, RATE).samples
-        if len(samples) > (FULL - MARGIN) * RATE or self._why_not_even_tried(samples, 1.0):
+        if len(samples) > LONGEST * RATE or self._why_not_even_tried(samples, 1.0):
             return Transcript("", self._default_language, 0.0, "not tried")
         heard = self._recognise(samples, max(GLIMPSE, len(samples) / RATE + MARGIN), 1)
         evidence = heard.evidence

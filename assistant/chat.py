@@ -87,19 +87,17 @@ class ChatTemplate:
 
     def stable(self, messages: Sequence[Message]) -> list[int]:
         """The prompt's tokens that do not depend on the last message's words."""
-        *before, last = messages
-        one, other = (
-            self.tokens([*before, {**last, "content": words}]) for words in ("a b", "好 7")
-        )
-        return one[: common_prefix(one, other)]
+        return self._shared(messages, "a b", "好 7")
 
     def begun(self, messages: Sequence[Message]) -> list[int]:
         """The prompt's tokens up to the last message's words, of which more are to come."""
+        words = messages[-1]["content"]
+        return self._shared(messages, words, f"{words} a b")
+
+    def _shared(self, messages: Sequence[Message], *words: str) -> list[int]:
+        """What the prompts with one or the other words as the last message begin with."""
         *before, last = messages
-        one, other = (
-            self.tokens([*before, {**last, "content": last["content"] + more}])
-            for more in ("", " a b")
-        )
+        one, other = (self.tokens([*before, {**last, "content": text}]) for text in words)
         return one[: common_prefix(one, other)]
 
     def _plain(self, text: str) -> str:

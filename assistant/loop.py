@@ -137,7 +137,7 @@ class Loop:
         """end of the words that cut a reply, and what they are answered under: they may have been
         told before it was cut"""
         self._cut_off = Activity()
-        """the same, and the conversation does not know yet"""
+        """playback is being stopped and the conversation does not know yet"""
         self._asked = 0
         self._failed: dict[str, int] = {}
         """which request a stage last failed at"""
